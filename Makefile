@@ -1,0 +1,37 @@
+# viewkeeper: what a person types. Every target installs what it needs where it may, or names it.
+
+GO      ?= go
+DIR     ?= viewkeeper-dev
+ONCE    ?=
+export CGO_ENABLED = 1
+
+.PHONY: build run test lint unit e2e clean
+
+build: ## the binary, bin/viewkeeper
+	@scripts/need $(GO) cc
+	$(GO) build -o bin/viewkeeper ./cmd/viewkeeper
+
+run: build ## dev with two nodes on the sample lake, and a story; ONCE=1 ends after the story
+	$(GO) run ./examples/nycflights13 -viewkeeper bin/viewkeeper -dir $(DIR) $(if $(ONCE),-once)
+
+test: lint unit e2e ## everything: lint, unit tests with the race detector, end to end on real Apache Kafka
+	@echo "make test: all passed"
+
+lint: ## vet, gofmt, staticcheck, the house rules
+	@scripts/need $(GO) cc
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) test ./internal/lint
+
+unit: ## unit tests with the race detector
+	@scripts/need $(GO) cc
+	$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v -e /e2e -e /internal/lint)
+
+e2e: build ## end-to-end tests on real Apache Kafka
+	@scripts/need java python3 kcat
+	scripts/with-kafka 1 $(GO) test -count=1 -timeout 15m ./e2e/...
+
+clean:
+	rm -rf bin $(DIR)
+	scripts/kafka down
