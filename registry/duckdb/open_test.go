@@ -1,0 +1,26 @@
+package duckdb
+
+import (
+	"context"
+	"testing"
+)
+
+func TestOpenInstance(t *testing.T) {
+	i, err := openInstance(context.Background(), Options{BaseSQL: "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE SCHEMA s; CREATE VIEW s.v AS SELECT a::VARCHAR a, 'x' b FROM t;"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.close()
+	c, err := i.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	rows, err := c.query(context.Background(), "FROM s.v")
+	if err != nil || len(rows) != 1 || rows[0][0] != "1" || rows[0][1] != "x" {
+		t.Fatal(rows, err)
+	}
+	if err := c.exec(context.Background(), "SET threads = 1"); err == nil {
+		t.Fatal("the configuration is not locked")
+	}
+}
