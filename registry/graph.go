@@ -1,0 +1,4 @@
+package registry
+
+// graph is the persistent state: see DESIGN.md.
+type graph struct{}

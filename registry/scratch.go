@@ -1,0 +1,4 @@
+package registry
+
+// scratch is one holder's view of the planner's scratch catalog.
+type scratch struct{}
