@@ -1,0 +1,129 @@
+package codec
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/viewkeeper/viewkeeper"
+)
+
+// Record is one record of the table. The set is closed: [Row], [Commit], [Fence],
+// [Heartbeat], [IDs], [Tombstone] and [Unknown].
+type Record interface {
+	// Key is the record's key in the table.
+	Key() string
+	isRecord()
+}
+
+// Row is a definition's row, or its drop. Its key is the name.
+type Row struct{ viewkeeper.Row }
+
+// Commit is the commit row: one reserved key, overwritten for each batch of
+// decided statements. Its content counts at once and whole when it is read; the
+// rows and decisions that are written after it repeat it.
+type Commit struct {
+	// Version is the catalog's version after the batch, Epoch the owner that wrote
+	// this copy.
+	Version viewkeeper.Version
+	Epoch   viewkeeper.Epoch
+	// Owner is the node id of the owner that wrote this copy, At when.
+	Owner      string
+	At         time.Time
+	Engine     string
+	BaseDigest string
+
+	// DefinitionsTopic is the Kafka topic id of the definitions topic that Version
+	// counts in. Another id means that the topic was made anew.
+	DefinitionsTopic string
+	// VersionBase and EpochBase are added to offsets. They are 0 until a topic is
+	// adopted or restored, which sets them so that versions and epochs go on.
+	VersionBase viewkeeper.Version
+	EpochBase   viewkeeper.Epoch
+	// PurgedThrough is reserved and 0: the version up to which drop rows have been
+	// removed. A follower that is older starts from nothing.
+	PurgedThrough viewkeeper.Version
+
+	// Decisions are those of the batch in full, in the order of their offsets,
+	// with SQL and Rows.
+	Decisions []viewkeeper.Decision
+	// Rows is every row that the batch changed, as it is after the batch, once
+	// each. Their epoch is the commit row's.
+	Rows []viewkeeper.Row
+	// IDs are the batch's statement ids, those that producers gave.
+	IDs []ID
+
+	Format int
+	Extra  map[string]json.RawMessage
+}
+
+// Fence is what a new owner writes first, under a key that nobody writes again.
+// The owner's epoch is EpochBase + the fence's offset + 1.
+type Fence struct {
+	// Nonce is random and makes the key.
+	Nonce     string
+	EpochBase viewkeeper.Epoch
+	Owner     string
+	At        time.Time
+
+	Format int
+	Extra  map[string]json.RawMessage
+}
+
+// Heartbeat says that the owner lives. It also keeps the table's end a record
+// that a follower can reach.
+type Heartbeat struct {
+	Version    viewkeeper.Version
+	Epoch      viewkeeper.Epoch
+	Owner      string
+	At         time.Time
+	Engine     string
+	BaseDigest string
+	// Reasons are what is wrong with the owner or its input, code and sentence.
+	Reasons map[string]string
+
+	Format int
+	Extra  map[string]json.RawMessage
+}
+
+// Tombstone is a record without a value. viewkeeper writes none; a drop is a Row.
+type Tombstone struct{ TableKey string }
+
+// Unknown is a record that this program does not understand.
+type Unknown struct {
+	TableKey string
+	Value    []byte
+	// Newer says that it looks like the work of a newer program and not like
+	// rubbish. It is left where it is.
+	Newer bool
+	// Reason says what is wrong with it.
+	Reason string
+}
+
+// Key gives the name.
+func (r Row) Key() string { return r.Name.String() }
+
+// Key gives KeyCommit.
+func (*Commit) Key() string { return KeyCommit }
+
+// Key gives the fence's own key.
+func (f *Fence) Key() string { return prefixFence + f.Nonce }
+
+// Key gives KeyHeartbeat.
+func (*Heartbeat) Key() string { return KeyHeartbeat }
+
+// Key gives the key of the slot.
+func (r *IDs) Key() string { return slotKey(r.Slot) }
+
+// Key gives the key that was removed.
+func (t Tombstone) Key() string { return t.TableKey }
+
+// Key gives the record's key.
+func (u Unknown) Key() string { return u.TableKey }
+
+func (Row) isRecord()        {}
+func (*Commit) isRecord()    {}
+func (*Fence) isRecord()     {}
+func (*Heartbeat) isRecord() {}
+func (*IDs) isRecord()       {}
+func (Tombstone) isRecord()  {}
+func (Unknown) isRecord()    {}
