@@ -1,0 +1,237 @@
+package duckdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/registry"
+)
+
+// applied is the real views as the last commit left them, and the connection
+// that changes them.
+//
+// The fields below mu describe what is committed in the engine: they change only
+// after a commit that was read back. A commit of an aborted transaction says
+// nothing and drops the work, so every commit carries a number that no other has.
+type applied struct {
+	instance *instance
+
+	mu      sync.Mutex
+	conn    *conn
+	closed  bool
+	serial  uint64
+	views   map[viewkeeper.Name]string // the statement that made each
+	base    map[string]bool            // schemas that are not ours to drop
+	schemas map[string]bool            // those that are
+}
+
+func (a *applied) open(ctx context.Context, i *instance) error {
+	c, err := i.connect()
+	if err != nil {
+		return err
+	}
+	a.instance, a.conn = i, c
+	a.views, a.base, a.schemas = map[viewkeeper.Name]string{}, map[string]bool{}, map[string]bool{}
+	rows, err := c.query(ctx, "SELECT DISTINCT schema_name FROM duckdb_schemas()")
+	for _, row := range rows {
+		a.base[viewkeeper.Fold(row[0])] = true
+	}
+	return err
+}
+
+func (a *applied) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	if a.conn != nil {
+		a.conn.close()
+		a.conn = nil
+	}
+}
+
+// Apply makes all changes and sets the version in one transaction, as
+// [registry.Applier] says. What is already so is left alone: a view that comes
+// with the text that it has costs nothing, so a reset costs what differs.
+//
+// An error names the definition that the engine refused. ErrClosed is returned
+// after Close.
+func (s *Server) Apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply) error {
+	return s.apply.apply(ctx, version, reset, changes)
+}
+
+func (a *applied) apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return ErrClosed
+	}
+	p := a.plan(reset, changes)
+	serial := a.serial + 1
+	err := a.transact(ctx, p, version, serial)
+	if err != nil {
+		// The context may be over already, the transaction has to end all the same. A
+		// rollback without one is an error that means nothing.
+		_ = a.conn.exec(context.Background(), "ROLLBACK")
+		return err
+	}
+	a.serial = serial
+	a.views, a.schemas = p.views, p.schemas
+	return nil
+}
+
+// applyPlan is the statements of one Apply and what will be when they are done.
+type applyPlan struct {
+	drops   []string // also of schemas; schemas come last
+	schemas map[string]bool
+	made    []string // schemas to create
+	creates []create
+	views   map[viewkeeper.Name]string
+}
+
+type create struct {
+	name viewkeeper.Name
+	text string
+}
+
+// plan compares what is with what shall be.
+func (a *applied) plan(reset bool, changes []registry.Apply) *applyPlan {
+	p := &applyPlan{views: map[viewkeeper.Name]string{}, schemas: map[string]bool{}}
+	if !reset {
+		for name, text := range a.views {
+			p.views[name] = text
+		}
+	}
+	for _, change := range changes {
+		if change.Query == "" && change.Empty == nil {
+			delete(p.views, change.Name)
+			continue
+		}
+		text := viewStatement(change)
+		p.views[change.Name] = text
+		if a.views[change.Name] != text {
+			p.creates = append(p.creates, create{change.Name, text})
+		}
+	}
+	for name := range p.views {
+		if schema := name.Schema; !a.base[schema] && !p.schemas[schema] {
+			p.schemas[schema] = true
+			if !a.schemas[schema] {
+				p.made = append(p.made, schema)
+			}
+		}
+	}
+	for name := range a.views {
+		if _, ok := p.views[name]; !ok {
+			p.drops = append(p.drops, "DROP VIEW "+name.SQL())
+		}
+	}
+	for schema := range a.schemas {
+		if !p.schemas[schema] {
+			p.drops = append(p.drops, "DROP SCHEMA "+viewkeeper.QuoteIdent(schema))
+		}
+	}
+	return p
+}
+
+// transact runs a plan in one transaction and checks that it was committed.
+func (a *applied) transact(ctx context.Context, p *applyPlan, version viewkeeper.Version, serial uint64) error {
+	c := a.conn
+	if err := c.exec(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	for _, schema := range p.made {
+		if err := c.exec(ctx, "CREATE SCHEMA "+viewkeeper.QuoteIdent(schema)); err != nil {
+			return fmt.Errorf("schema %s: %w", schema, err)
+		}
+	}
+	for _, drop := range p.drops {
+		if err := c.exec(ctx, drop); err != nil {
+			return fmt.Errorf("%s: %w", drop, err)
+		}
+	}
+	if err := a.create(ctx, p.creates); err != nil {
+		return err
+	}
+	if err := c.exec(ctx, setApplied(version, serial)); err != nil {
+		return err
+	}
+	// From here on the context no longer counts: an interrupted commit would leave
+	// open what happened.
+	ctx = context.WithoutCancel(ctx)
+	if err := c.exec(ctx, "COMMIT"); err != nil {
+		return err
+	}
+	now, err := readApplied(ctx, c)
+	if err != nil {
+		return err
+	}
+	if now.serial != serial {
+		return errors.New("duckdb: the engine dropped the changes at the commit; nothing was applied")
+	}
+	return nil
+}
+
+// create makes the views. They come in dependency order from the registry; a
+// replay after a restart has them in the order of their names' first creation,
+// where a replaced one may stand before what it reads now. So what the binder
+// refuses is tried again after the others, for as long as that helps. A refusal
+// by the binder does not abort the transaction.
+func (a *applied) create(ctx context.Context, pending []create) error {
+	for len(pending) > 0 {
+		var first error
+		var refused []create
+		for _, c := range pending {
+			err := a.conn.exec(ctx, c.text)
+			var engine *engineError
+			switch {
+			case err == nil:
+			case errors.As(err, &engine) && (engine.Type == "Binder" || engine.Type == "Catalog"):
+				if first == nil {
+					first = fmt.Errorf("%s could not be applied: %w", c.name, err)
+				}
+				refused = append(refused, c)
+			default:
+				return fmt.Errorf("%s could not be applied: %w", c.name, err)
+			}
+		}
+		if len(refused) == len(pending) {
+			return first
+		}
+		pending = refused
+	}
+	return nil
+}
+
+// viewStatement is the statement that makes a change's view.
+func viewStatement(change registry.Apply) string {
+	var b strings.Builder
+	b.WriteString("CREATE OR REPLACE VIEW " + change.Name.SQL())
+	if len(change.Columns) > 0 {
+		b.WriteString(" (")
+		for i, column := range change.Columns {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(viewkeeper.QuoteIdent(column))
+		}
+		b.WriteString(")")
+	}
+	b.WriteString(" AS ")
+	if change.Query != "" {
+		b.WriteString(change.Query)
+		return b.String()
+	}
+	b.WriteString("SELECT ")
+	for i, column := range change.Empty {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "CAST(NULL AS %s) AS %s", column.Type, viewkeeper.QuoteIdent(column.Name))
+	}
+	b.WriteString(" WHERE false")
+	return b.String()
+}
