@@ -45,6 +45,10 @@ const (
 
 	CodeEngineKilled  Code = "ENGINE_KILLED"
 	CodeEngineTimeout Code = "ENGINE_TIMEOUT"
+
+	// CodeInternal says that viewkeeper itself failed on the statement, which
+	// changed nothing: a mistake of the program, to be reported with the statement.
+	CodeInternal Code = "INTERNAL"
 )
 
 // The codes of warnings. A warning refuses nothing.
