@@ -1,0 +1,112 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ErrEmitterClosed is returned when an emitter is used after Close.
+var ErrEmitterClosed = errors.New("the emitter is closed")
+
+// MissingTopicError is returned when a topic is not there. Topics come about
+// through `viewkeeper topics create` only.
+type MissingTopicError struct{ Topic string }
+
+// Error names the topic and the way out.
+func (e *MissingTopicError) Error() string {
+	return fmt.Sprintf("the topic %s is not there; create the catalog's topics with viewkeeper topics create", e.Topic)
+}
+
+// TopicChangedError is returned when a topic is not the one that was known:
+// another id (deleted and created again), or an end before one already seen
+// (emptied, or an unclean leader).
+type TopicChangedError struct {
+	Topic string
+	// Known and Found are topic ids; they are equal when only the end shrank.
+	Known, Found string
+	// KnownEnd and FoundEnd are end offsets.
+	KnownEnd, FoundEnd int64
+}
+
+// Recreated reports whether it is another topic under the same name.
+func (e *TopicChangedError) Recreated() bool { return e.Known != e.Found }
+
+// Error says what changed.
+func (e *TopicChangedError) Error() string {
+	if e.Recreated() {
+		return fmt.Sprintf("the topic %s was made anew: its id is %s and was %s; restore the catalog into it, or accept it with viewkeeper topics adopt",
+			e.Topic, e.Found, e.Known)
+	}
+	return fmt.Sprintf("the topic %s lost its end: it ends at offset %d and had reached %d; look at the brokers' log for an unclean leader election",
+		e.Topic, e.FoundEnd, e.KnownEnd)
+}
+
+// TooLargeError is returned when a record is over a limit. Nothing was written.
+type TooLargeError struct {
+	Topic string
+	// Size and Limit are in bytes; Limit is 0 when only the broker knows it.
+	Size, Limit int
+}
+
+// Error says by how much.
+func (e *TooLargeError) Error() string {
+	if e.Limit == 0 {
+		return fmt.Sprintf("a record of %d bytes is over max.message.bytes of topic %s; nothing was written", e.Size, e.Topic)
+	}
+	return fmt.Sprintf("a record of %d bytes is over the limit of %d bytes for topic %s; nothing was written", e.Size, e.Limit, e.Topic)
+}
+
+// NotWrittenError is returned when a record is certainly not in the topic.
+type NotWrittenError struct {
+	Topic string
+	Err   error
+}
+
+// Error says why.
+func (e *NotWrittenError) Error() string {
+	return fmt.Sprintf("nothing was written to topic %s: %v", e.Topic, e.Err)
+}
+
+// Unwrap gives the reason.
+func (e *NotWrittenError) Unwrap() error { return e.Err }
+
+// UnknownOutcomeError is returned when a record was sent and nobody said whether
+// it is in the topic. It may be there, or come still.
+type UnknownOutcomeError struct {
+	Topic string
+	Err   error
+}
+
+// Error says so.
+func (e *UnknownOutcomeError) Error() string {
+	return fmt.Sprintf("it is not known whether the record is in topic %s (%v); sending it again with the same statement id is safe", e.Topic, e.Err)
+}
+
+// Unwrap gives the reason.
+func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
+
+// AbandonedError is returned when something that was told to stop did not return
+// before its deadline. Its goroutine is still there, and may still write.
+type AbandonedError struct {
+	Name     string
+	Deadline time.Duration
+}
+
+// Error names it.
+func (e *AbandonedError) Error() string {
+	return fmt.Sprintf("%s was told to stop and did not within %s; it is left behind, and only a new process is safe", e.Name, e.Deadline)
+}
+
+// ProblemsError is returned when topics have settings that must not be worked with.
+type ProblemsError struct{ Problems []Problem }
+
+// Error lists them.
+func (e *ProblemsError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return "the catalog's topics are not as they must be: " + strings.Join(lines, "; ")
+}

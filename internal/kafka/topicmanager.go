@@ -1,0 +1,158 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/IBM/sarama"
+)
+
+// Guard remembers which topic a follower has been reading, over all its restarts,
+// and notices when it becomes another one. goka would go on with the old rows and
+// skip the new ones.
+//
+// The first load learns the topic's id. Each later load compares it, and the end
+// offset with the highest one seen. The same check can be run on a timer, since
+// goka asks for offsets only when it loads.
+type Guard struct {
+	topic string
+
+	mu  sync.Mutex
+	id  string
+	end int64
+	err error
+}
+
+// NewGuard makes a guard for a topic. id is the id already known, or "".
+func NewGuard(topic, id string) *Guard { return &Guard{topic: topic, id: id} }
+
+// Seen tells the guard that the record at offset was read.
+func (g *Guard) Seen(offset int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.end = max(g.end, offset+1)
+}
+
+// ID is the id that is known, or "".
+func (g *Guard) ID() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.id
+}
+
+// Err is the *TopicChangedError that the guard found last, or nil. It is here
+// since goka does not pass errors on as they are.
+func (g *Guard) Err() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+// Accept makes the topic with this id the known one, read from nothing.
+func (g *Guard) Accept(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.id, g.end, g.err = id, 0, nil
+}
+
+// Compare looks at what a broker says now. The error is a *TopicChangedError.
+func (g *Guard) Compare(id string, end int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.err = nil
+	switch {
+	case g.id == "":
+		g.id = id
+	case g.id != id || end < g.end:
+		g.err = &TopicChangedError{Topic: g.topic, Known: g.id, Found: id, KnownEnd: g.end, FoundEnd: end}
+		return g.err
+	}
+	g.end = max(g.end, end)
+	return nil
+}
+
+// topicManager is goka's TopicManager over Admin. It never creates a topic: goka
+// asks it to ensure that topics exist, and it only says whether they do.
+type topicManager struct {
+	admin *Admin
+	guard *Guard
+}
+
+func newTopicManager(s Settings, guard *Guard) (*topicManager, error) {
+	a, err := s.OpenAdmin(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	return &topicManager{a, guard}, nil
+}
+
+func (m *topicManager) ensure(topic string, partitions int) error {
+	ps, err := m.Partitions(topic)
+	if err == nil && len(ps) != partitions {
+		err = fmt.Errorf("the topic %s has %d partitions and must have %d; make it anew", topic, len(ps), partitions)
+	}
+	return err
+}
+
+func (m *topicManager) EnsureTableExists(topic string, npar int) error { return m.ensure(topic, npar) }
+
+func (m *topicManager) EnsureStreamExists(topic string, npar int) error { return m.ensure(topic, npar) }
+
+func (m *topicManager) EnsureTopicExists(topic string, npar, _ int, _ map[string]string) error {
+	return m.ensure(topic, npar)
+}
+
+// Partitions gives the partitions in order, or a *MissingTopicError.
+func (m *topicManager) Partitions(topic string) ([]int32, error) {
+	found, err := m.admin.Describe(context.Background(), topic)
+	if err != nil {
+		return nil, err
+	}
+	t, ok := found[topic]
+	if !ok {
+		return nil, &MissingTopicError{topic}
+	}
+	ps := make([]int32, t.Partitions)
+	for i := range ps {
+		ps[i] = int32(i)
+	}
+	return ps, nil
+}
+
+// GetOffset asks the broker; for the guarded topic's end it asks the guard as well.
+//
+// The id is read before and after the end: between a deletion and the topic's
+// return under the same name the two would else belong to different topics.
+func (m *topicManager) GetOffset(topic string, partition int32, at int64) (int64, error) {
+	if m.guard == nil || topic != m.guard.topic || at != sarama.OffsetNewest {
+		return m.admin.client.GetOffset(topic, partition, at)
+	}
+	for range 3 {
+		before, err := m.admin.TopicID(context.Background(), topic)
+		if err != nil {
+			return 0, err
+		}
+		end, err := m.admin.EndOffset(context.Background(), topic)
+		if err != nil {
+			return 0, err
+		}
+		after, err := m.admin.TopicID(context.Background(), topic)
+		if err != nil {
+			return 0, err
+		}
+		if before == after {
+			return end, m.guard.Compare(after, end)
+		}
+	}
+	return 0, errors.New("the topic " + topic + " is made anew again and again while its end is asked for")
+}
+
+// Close may be called twice: goka closes some of the managers that it asks for.
+func (m *topicManager) Close() error {
+	if m.admin.client.Closed() {
+		return nil
+	}
+	return m.admin.Close()
+}
