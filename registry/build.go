@@ -26,5 +26,72 @@ const (
 //
 // The error is the planner's own trouble or the context's: then there is no factory.
 func BuildFactory(ctx context.Context, base *Base, rows []viewkeeper.Row, purpose Purpose) (*Factory, error) {
-	panic("todo")
+	s := newScratch(base)
+	f, err := build(ctx, s, rows)
+	if err != nil {
+		return nil, err
+	}
+	if purpose == LiveSnapshot {
+		base.report(f)
+	}
+	return f, nil
+}
+
+// build makes a factory of rows with a scratch catalog that is left holding it.
+func build(ctx context.Context, s *scratch, rows []viewkeeper.Row) (*Factory, error) {
+	live, version := latest(rows)
+	empty := &Factory{base: s.base, graph: newGraph()}
+	f, _, err := empty.next(ctx, s, version, live, nil)
+	return f, err
+}
+
+// latest leaves one row for each name, the one of the highest version, and gives
+// the highest version of all. Of two rows of one version the later one counts.
+func latest(rows []viewkeeper.Row) ([]viewkeeper.Row, viewkeeper.Version) {
+	var version viewkeeper.Version
+	at := make(map[viewkeeper.Name]int, len(rows))
+	out := make([]viewkeeper.Row, 0, len(rows))
+	for _, r := range rows {
+		version = max(version, r.Version)
+		i, ok := at[r.Name]
+		switch {
+		case !ok:
+			at[r.Name] = len(out)
+			out = append(out, r)
+		case r.Version >= out[i].Version:
+			out[i] = r
+		}
+	}
+	return out, version
+}
+
+// next makes the factory that follows f when rows change, with what changed. The
+// error is the engine's own trouble or the context's.
+func (f *Factory) next(ctx context.Context, s *scratch, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name) (_ *Factory, _ *trial, err error) {
+	t := begin(ctx, s, f.graph, version)
+	keep := false
+	defer func() { t.end(keep) }()
+	if err := t.apply(rows, retry); err != nil {
+		return nil, nil, err
+	}
+	keep = true
+	return &Factory{base: s.base, version: version, graph: t.after}, t, nil
+}
+
+// report logs and counts what a live factory skips.
+func (b *Base) report(f *Factory) {
+	for _, x := range f.Failures() {
+		b.reportFailure(x)
+	}
+}
+
+func (b *Base) reportFailure(x *Failure) {
+	args := []any{"definition", x.Name.String(), "stage", string(x.Stage), "code", string(x.Code), "reason", x.Reason}
+	if x.RootCause != nil {
+		args = append(args, "root_cause", x.RootCause.String())
+	}
+	b.options.Log.Warn("a definition does not build here and is skipped", args...)
+	if b.options.LoadFailure != nil {
+		b.options.LoadFailure(x.Name)
+	}
 }

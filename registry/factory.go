@@ -10,6 +10,7 @@ import (
 // definition with what became of it here. It is safe for concurrent use, and
 // successive factories share all that did not change.
 type Factory struct {
+	base    *Base
 	version viewkeeper.Version
 	graph   *graph
 }
@@ -42,69 +43,103 @@ func (d *Definition) State() string {
 }
 
 // Version is the catalog version that the factory was built for.
-func (f *Factory) Version() viewkeeper.Version { panic("todo") }
+func (f *Factory) Version() viewkeeper.Version { return f.version }
 
 // Base is the base under the factory.
-func (f *Factory) Base() *Base { panic("todo") }
+func (f *Factory) Base() *Base { return f.base }
 
 // Engine is what the planner that built it said of itself and of the base.
-func (f *Factory) Engine() *Engine { panic("todo") }
+func (f *Factory) Engine() *Engine { return f.base.engine }
 
 // Len is the number of definitions, broken ones included.
-func (f *Factory) Len() int { panic("todo") }
+func (f *Factory) Len() int { return f.graph.entries.Len() }
+
+// Broken is the number of definitions that do not build here.
+func (f *Factory) Broken() int { return f.graph.broken.Len() }
 
 // Definition finds a definition by name.
-func (f *Factory) Definition(name viewkeeper.Name) (*Definition, bool) { panic("todo") }
+func (f *Factory) Definition(name viewkeeper.Name) (*Definition, bool) {
+	e := f.graph.get(name)
+	if e == nil {
+		return nil, false
+	}
+	return e.definition(), true
+}
 
 // Definitions gives all definitions in the order of their names.
-func (f *Factory) Definitions() iter.Seq[*Definition] { panic("todo") }
+func (f *Factory) Definitions() iter.Seq[*Definition] {
+	return f.DefinitionsAfter(viewkeeper.Name{})
+}
 
 // DefinitionsAfter gives those whose names come after a name, for paging.
-func (f *Factory) DefinitionsAfter(name viewkeeper.Name) iter.Seq[*Definition] { panic("todo") }
+func (f *Factory) DefinitionsAfter(name viewkeeper.Name) iter.Seq[*Definition] {
+	return func(yield func(*Definition) bool) {
+		f.graph.each(name, func(e *entry) bool {
+			return e.name() == name || yield(e.definition())
+		})
+	}
+}
+
+func (e *entry) definition() *Definition {
+	d := &Definition{Row: e.row, Columns: e.columns, Reads: e.references(), Failure: e.publicFailure()}
+	if e.materialized() && e.ok() {
+		d.UpdateGroup = e.metrics.group
+	}
+	return d
+}
 
 // ReadBy gives the definitions whose text reads a definition or base relation
 // itself, sorted.
-func (f *Factory) ReadBy(name viewkeeper.Name) []viewkeeper.Name { panic("todo") }
+func (f *Factory) ReadBy(name viewkeeper.Name) []viewkeeper.Name {
+	var out []viewkeeper.Name
+	for _, e := range f.graph.readers(name) {
+		for i, r := range e.refs {
+			if r.name == name && e.source.refs[i].inText() {
+				out = append(out, e.name())
+				break
+			}
+		}
+	}
+	return out
+}
 
 // Failures gives what does not build here, sorted by name.
-func (f *Factory) Failures() []*Failure { panic("todo") }
+func (f *Factory) Failures() []*Failure {
+	var out []*Failure
+	for _, n := range names(f.graph.broken) {
+		out = append(out, f.graph.get(n).publicFailure())
+	}
+	return out
+}
 
 // Rows gives the live rows, sorted by name.
-func (f *Factory) Rows() []viewkeeper.Row { panic("todo") }
+func (f *Factory) Rows() []viewkeeper.Row {
+	rows := make([]viewkeeper.Row, 0, f.Len())
+	f.graph.each(viewkeeper.Name{}, func(e *entry) bool {
+		rows = append(rows, e.row)
+		return true
+	})
+	return rows
+}
 
 // Columns gives the columns of a definition that builds or of a base relation.
-func (f *Factory) Columns(name viewkeeper.Name) ([]viewkeeper.Column, bool) { panic("todo") }
+func (f *Factory) Columns(name viewkeeper.Name) ([]viewkeeper.Column, bool) {
+	return f.graph.columns(f.base, name)
+}
+
+func (g *graph) columns(base *Base, name viewkeeper.Name) ([]viewkeeper.Column, bool) {
+	if r, ok := base.relations[name]; ok {
+		return r.Columns, true
+	}
+	if e := g.get(name); e != nil && e.ok() {
+		return e.columns, true
+	}
+	return nil, false
+}
 
 // Digest is over the live rows: name, kind, SQL, comment, version and ID of
 // each. Two nodes at one version must have the same.
-func (f *Factory) Digest() string { panic("todo") }
+func (f *Factory) Digest() string { return f.graph.digest.String() }
 
 // BuildDigest is over what builds here, with the output columns.
-func (f *Factory) BuildDigest() string { panic("todo") }
-
-// Direction says which way a lineage goes.
-type Direction int
-
-// The directions.
-const (
-	Up   Direction = 1 << iota // what it reads, and what that reads
-	Down                       // what reads it, and what reads that
-	Both = Up | Down
-)
-
-// Lineage is a part of the graph of who reads whom.
-type Lineage struct {
-	// Nodes holds the thing asked for and all that was reached, sorted.
-	Nodes []viewkeeper.Reference
-	// Edges go from what is read to its reader.
-	Edges []LineageEdge
-}
-
-// LineageEdge says that To reads From.
-type LineageEdge struct{ From, To viewkeeper.Reference }
-
-// Lineage follows the reads from a definition or base relation, through macros
-// too, up to depth steps; depth <= 0 has no bound. False when there is no such name.
-func (f *Factory) Lineage(name viewkeeper.Name, direction Direction, depth int) (*Lineage, bool) {
-	panic("todo")
-}
+func (f *Factory) BuildDigest() string { return f.graph.built.String() }

@@ -86,6 +86,8 @@ type Engine struct {
 type Relation struct {
 	Name    viewkeeper.Name     `json:"name"`
 	Columns []viewkeeper.Column `json:"columns"`
+	// Volatile says why a view of the base is volatile or depends on time, or is "".
+	Volatile string `json:"volatile,omitempty"`
 }
 
 // Macro is a scalar or table macro of the base. References are the relations that

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -11,10 +12,15 @@ import (
 // Registry holds a node's current factory and replaces it. Current never blocks;
 // the changing methods are serialised among themselves.
 type Registry struct {
-	base    *Base
 	options RegistryOptions
 	current atomic.Pointer[Factory]
+
+	// mu serialises what replaces current, and guards the fields below.
 	mu      sync.Mutex
+	scratch *scratch
+	// applied says that the applier holds exactly the current factory. Until the
+	// first Apply, and after one that failed, the next one gives it everything.
+	applied bool
 }
 
 // RegistryOptions are the optional parts of a Registry.
@@ -35,10 +41,14 @@ type Swap struct {
 }
 
 // New makes a registry whose current factory is the base alone, at version 0.
-func New(base *Base, options RegistryOptions) *Registry { panic("todo") }
+func New(base *Base, options RegistryOptions) *Registry {
+	r := &Registry{options: options, scratch: newScratch(base)}
+	r.current.Store(&Factory{base: base, graph: newGraph()})
+	return r
+}
 
 // Current is the factory to serve: the base alone before the first load.
-func (r *Registry) Current() *Factory { panic("todo") }
+func (r *Registry) Current() *Factory { return r.current.Load() }
 
 // Reload makes rows, in any order, the whole catalog at a version. It plans only
 // what differs from the current factory and what that affects, and tries again
@@ -46,23 +56,99 @@ func (r *Registry) Current() *Factory { panic("todo") }
 // error (the planner's, the applier's or the context's) the last one stays.
 // Nothing is fatal about a row that does not build: see Factory.Failures.
 func (r *Registry) Reload(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row) error {
-	panic("todo")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	cur := r.Current()
+	live, _ := latest(rows)
+	return r.replace(ctx, version, cur.diff(live), cur.graph.retryable(), true)
 }
 
 // Advance is Reload for a caller that knows which rows changed; a drop row
 // removes its definition. Broken definitions that nothing of it touches are left
 // for Retry.
 func (r *Registry) Advance(ctx context.Context, version viewkeeper.Version, changed []viewkeeper.Row) error {
-	panic("todo")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rows, _ := latest(changed)
+	return r.replace(ctx, version, rows, nil, true)
 }
 
 // Retry builds the broken definitions again, since what they need from outside
 // the catalog (a file) may have come. It swaps only when something was repaired
 // or broke otherwise.
-func (r *Registry) Retry(ctx context.Context) error { panic("todo") }
+func (r *Registry) Retry(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	cur := r.Current()
+	retry := cur.graph.retryable()
+	if len(retry) == 0 {
+		return nil
+	}
+	return r.replace(ctx, cur.version, nil, retry, false)
+}
+
+// replace builds the next factory, applies it and swaps it in.
+func (r *Registry) replace(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name, always bool) error {
+	cur := r.Current()
+	next, t, err := cur.next(ctx, r.scratch, version, rows, retry)
+	if err != nil {
+		return fmt.Errorf("build version %s, staying at %s: %w", version, cur.version, err)
+	}
+	d := t.delta()
+	if len(d.changed) == 0 && !always && r.applied {
+		return nil
+	}
+	if err := r.apply(ctx, next, t); err != nil {
+		// The planner's scratch catalog went on without us.
+		r.scratch.stale = true
+		return fmt.Errorf("apply version %s, staying at %s: %w", version, cur.version, err)
+	}
+	for _, n := range append(d.broken, d.failed...) {
+		next.base.reportFailure(next.graph.get(n).publicFailure())
+	}
+	r.current.Store(next)
+	if r.options.Swapped != nil {
+		r.options.Swapped(Swap{Before: cur, After: next, Changed: d.changed})
+	}
+	return nil
+}
+
+// apply gives the applier what the trial changed, or everything when it does not
+// hold the factory before. An applier that was lost gets a second try with
+// everything: its next engine begins empty.
+func (r *Registry) apply(ctx context.Context, next *Factory, t *trial) error {
+	if r.options.Applier == nil {
+		r.applied = true
+		return nil
+	}
+	if r.applied {
+		r.applied = false
+		err := r.options.Applier.Apply(ctx, next.version, false, t.changes())
+		if r.applied = err == nil; r.applied || AsLost(err) == nil {
+			return err
+		}
+	}
+	return r.applyAll(ctx, next)
+}
+
+func (r *Registry) applyAll(ctx context.Context, f *Factory) error {
+	err := r.options.Applier.Apply(ctx, f.version, true, f.graph.everything())
+	r.applied = err == nil
+	return err
+}
 
 // Reapply gives the applier everything again, for one that was restarted empty.
-func (r *Registry) Reapply(ctx context.Context) error { panic("todo") }
+func (r *Registry) Reapply(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.options.Applier == nil {
+		return nil
+	}
+	if err := r.applyAll(ctx, r.Current()); err != nil {
+		return fmt.Errorf("apply version %s again: %w", r.Current().version, err)
+	}
+	return nil
+}
 
 // FailedDefinitions is what the current factory could not build, sorted by name.
-func (r *Registry) FailedDefinitions() []*Failure { panic("todo") }
+func (r *Registry) FailedDefinitions() []*Failure { return r.Current().Failures() }
