@@ -61,3 +61,15 @@ func parseKey(key string) tableKey {
 	}
 	return tableKey{}
 }
+
+// RowKey gives the name whose row lies under a key of the table.
+func RowKey(key string) (viewkeeper.Name, bool) {
+	k := parseKey(key)
+	return k.name, k.kind == keyRow
+}
+
+// SlotKey gives the slot of the ring of ids that lies under a key of the table.
+func SlotKey(key string) (int, bool) {
+	k := parseKey(key)
+	return k.slot, k.kind == keyIDs
+}

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -127,3 +128,19 @@ func (*Heartbeat) isRecord() {}
 func (*IDs) isRecord()       {}
 func (Tombstone) isRecord()  {}
 func (Unknown) isRecord()    {}
+
+// WithEpoch gives the commit row as another owner writes it again: the version and
+// the content are the same, and the epoch everywhere is the one given.
+func (c *Commit) WithEpoch(epoch viewkeeper.Epoch) *Commit {
+	again := *c
+	again.Epoch = epoch
+	again.Decisions = slices.Clone(c.Decisions)
+	for i := range again.Decisions {
+		again.Decisions[i].Epoch = epoch
+	}
+	again.Rows = slices.Clone(c.Rows)
+	for i := range again.Rows {
+		again.Rows[i].Epoch = epoch
+	}
+	return &again
+}
