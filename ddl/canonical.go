@@ -121,9 +121,13 @@ func canonicalTokens(b *strings.Builder, toks []Token) {
 func canonicalString(b *strings.Builder, toks []Token) int {
 	d, n, err := decodeString(toks)
 	if err != nil {
-		// No engine takes it, so it only has to stay what it is.
+		// No engine takes it, so it only has to stay what it is, and to go on in
+		// the next line where it does.
 		b.WriteString(toks[0].Text)
-		return 1
+		for n = 1; n < len(toks) && toks[n].continues; n++ {
+			b.WriteString("\n" + toks[n].Text)
+		}
+		return n
 	}
 	switch c := toks[0].Text[0]; c {
 	case '\'', '$', 'e', 'E':

@@ -30,7 +30,7 @@ func queries(c *viewkeeper.Create) []query {
 // hold (point 4 of the law): NOT_ONE_QUERY for an empty query, two of them, or a
 // statement that is none; NOT_ALLOWED for a template left in, which in a plain
 // definition includes {begin}, {end} and {source}; SYNTAX for a literal or a
-// comment within an option that does not end. Offsets are those of the text that c
+// comment within an option that does not end; PLACEHOLDER for one in upper case. Offsets are those of the text that c
 // was parsed from. What it lets through is for the engine's parser to judge.
 func CheckBody(c *viewkeeper.Create) error {
 	for _, q := range queries(c) {
@@ -45,6 +45,8 @@ func CheckBody(c *viewkeeper.Create) error {
 // CheckPlaceholders refuses a materialized definition whose queries lack a
 // placeholder that they need or hold one that means nothing there, with code
 // PLACEHOLDER (point 5 of the law). For a plain definition it has nothing to say.
+// Call it before the engine sees the queries: to the engine a placeholder that
+// nobody filled is a mistake of syntax.
 func CheckPlaceholders(c *viewkeeper.Create) error {
 	if c.Materialized == nil {
 		return nil
@@ -80,53 +82,79 @@ func checkQuery(c *viewkeeper.Create, q query) *viewkeeper.Error {
 			break
 		}
 	}
-	if what, _ := foreign([]Token{first}); what != "" && !isQueryWord(first) {
+	if what, _ := foreign([]Token{first}); what != "" && (!isQueryWord(first) || first.Is("explain")) {
 		return viewkeeper.ErrorAt(q.fragment.Source(first.At), viewkeeper.CodeNotOneQuery,
 			"%s of %s must be a single SELECT that changes nothing, and this is %s", q.what, c.Name, what)
 	}
-	if at, message := template(toks, c.Materialized != nil, q.fragment.Text); at >= 0 {
+	if c.Materialized != nil {
+		if t, word := misspelt(toks); word != "" {
+			return viewkeeper.ErrorAt(q.fragment.Source(t.At), viewkeeper.CodePlaceholder,
+				"%s of %s holds {%s}; a placeholder is written in lower case, {%s}", q.what, c.Name, word, viewkeeper.Fold(word))
+		}
+	}
+	if at, message := template(toks); at >= 0 {
 		return viewkeeper.ErrorAt(q.fragment.Source(at), viewkeeper.CodeNotAllowed, "%s of %s %s", q.what, c.Name, message)
+	}
+	if c.Materialized == nil {
+		if refs := Placeholders(q.fragment.Text); len(refs) > 0 {
+			return viewkeeper.ErrorAt(q.fragment.Source(refs[0].At), viewkeeper.CodeNotAllowed,
+				"%s of %s holds {%s}, which only the queries of a materialized view may; write the value itself", q.what, c.Name, refs[0].Name)
+		}
 	}
 	return nil
 }
 
-// template finds what a template engine should have replaced before the text was
-// sent. Inside literals only our own placeholders count, since a literal may well
-// hold somebody's braces as data; the place is -1 when there is none.
-func template(toks []Token, materialized bool, text string) (int, string) {
-	const uncompiled = "; this is uncompiled dbt or Jinja: compile it, and send what comes out"
+// braced gives the word of {word} when that begins at toks[i], its parts unparted,
+// else "".
+func braced(toks []Token, i int) string {
+	if toks[i].isOp("{") && follows(toks, i, 1).Kind == Word && follows(toks, i, 2).isOp("}") {
+		return toks[i+1].Text
+	}
+	return ""
+}
+
+// follows gives the nth token behind toks[i] if nothing parts it from there, else
+// the zero Token.
+func follows(toks []Token, i, n int) Token {
+	for k := i; k < i+n; k++ {
+		if k+1 >= len(toks) || toks[k+1].At != toks[k].End() {
+			return Token{}
+		}
+	}
+	return toks[i+n]
+}
+
+// misspelt finds a placeholder that is not in lower case.
+func misspelt(toks []Token) (Token, string) {
 	for i, t := range toks {
-		if !t.isOp("{") && !t.isOp("$") {
-			continue
-		}
-		next := func(n int) Token { // the nth token on, if nothing parts it from here
-			for k := range n {
-				if i+k+1 >= len(toks) || toks[i+k+1].At != toks[i+k].End() {
-					return Token{}
-				}
+		if word := braced(toks, i); word != "" {
+			switch viewkeeper.Fold(word) {
+			case Begin, End, Source:
+				return t, word
 			}
-			return toks[i+n]
 		}
+	}
+	return Token{}, ""
+}
+
+// template finds what a template engine should have replaced before the text was
+// sent, outside literals, which may well hold somebody's braces as data. The place
+// is -1 when there is none.
+func template(toks []Token) (int, string) {
+	const uncompiled = "; this is uncompiled dbt or Jinja: compile it, and send what comes out"
+	const unset = "; replace it by its value before the text is sent"
+	for i, t := range toks {
+		next := follows(toks, i, 1)
 		switch {
-		case t.isOp("{") && next(1).isOp("{") && !isStructKey(toks[i+2:]):
+		case t.isOp("{") && next.isOp("{") && !isStructKey(toks[i+2:]):
 			return t.At, "still holds a template, {{ ... }}" + uncompiled
-		case t.isOp("{") && next(1).Kind == Operator && (next(1).Text[0] == '%' || next(1).Text[0] == '#'):
-			return t.At, "still holds a template, {" + next(1).Text[:1] + " ... " + next(1).Text[:1] + "}" + uncompiled
-		case t.isOp("$") && (next(1).isOp("{") || next(1).Kind == PlaceholderWord):
-			return t.At, "still holds a template, ${...}; replace it by its value before the text is sent"
-		case t.isOp("{") && next(1).Kind == Word && next(2).isOp("}"):
-			word := next(1).Text
-			if folded := viewkeeper.Fold(word); materialized && (folded == Begin || folded == End || folded == Source) {
-				return t.At, "holds {" + word + "}; a placeholder is written in lower case, {" + folded + "}"
-			}
-			return t.At, "still holds a template, {" + word + "}; replace it by its value before the text is sent"
+		case t.isOp("{") && next.Kind == Operator && (next.Text[0] == '%' || next.Text[0] == '#'):
+			return t.At, "still holds a template, {" + next.Text[:1] + " ... " + next.Text[:1] + "}" + uncompiled
+		case t.isOp("$") && (next.isOp("{") || next.Kind == PlaceholderWord):
+			return t.At, "still holds a template, ${...}" + unset
+		case braced(toks, i) != "":
+			return t.At, "still holds a template, {" + braced(toks, i) + "}" + unset
 		}
-	}
-	if materialized {
-		return -1, ""
-	}
-	if refs := Placeholders(text); len(refs) > 0 {
-		return refs[0].At, "holds {" + refs[0].Name + "}, which only the queries of a materialized view may; write the value itself"
 	}
 	return -1, ""
 }

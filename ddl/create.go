@@ -68,9 +68,18 @@ func (p *parser) plain(c *viewkeeper.Create) *viewkeeper.Error {
 	if err := p.limits.checkBody(c.Name, "the body", body[0].At, to-from); err != nil {
 		return err
 	}
-	c.Body = fragmentOfTokens(p.text, body, viewkeeper.Fragment{})
+	c.Body = p.bodyFragment(body)
 	c.Canonical = canonicalPlain(c, p.stmt.toks[columnsFrom:columnsTo], body)
 	return nil
+}
+
+// bodyFragment gives the query whose tokens are toks, the statement's last ones.
+func (p *parser) bodyFragment(toks []Token) viewkeeper.Fragment {
+	from, to := toks[0].At, toks[len(toks)-1].End()
+	var b strings.Builder
+	b.Grow(to - from)
+	engineText(&b, p.text, p.stmt.all, from, to)
+	return viewkeeper.Fragment{Text: b.String(), Map: []viewkeeper.Segment{{At: 0, Source: from}}}
 }
 
 // notAView refuses CREATE, DROP and ALTER of what is no view.

@@ -91,6 +91,7 @@ func (l *lexer) scan(t *Token) TokenKind {
 		return l.dollar()
 	case c == '?':
 		l.pos++
+		l.pos += digitsLen(s[1:])
 		return Param
 	case strings.HasPrefix(s, "--"):
 		if n := strings.IndexAny(s, "\r\n"); n >= 0 {
@@ -145,14 +146,9 @@ func (l *lexer) dollar() TokenKind {
 		if i := strings.IndexByte(s[1:n], '$'); i >= 0 {
 			n = 1 + i
 		}
-	} else {
-		for n < len(s) && isDigit(s[n]) {
-			n++
-		}
-		if n > 1 {
-			l.pos += n
-			return Param
-		}
+	} else if d := digitsLen(s[1:]); d > 0 {
+		l.pos += n + d
+		return Param
 	}
 	if n < len(s) && s[n] == '$' {
 		tag := s[:n+1]
@@ -227,33 +223,20 @@ func wordLen(s string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
+// numberLen gives the length of the number at the start of s. The engine knows no
+// hexadecimal: 0x1F is 0 and the word x1F.
 func numberLen(s string) int {
-	if len(s) > 2 && s[0] == '0' {
-		digits := ""
-		switch s[1] {
-		case 'x', 'X':
-			digits = "0123456789abcdefABCDEF"
-		case 'b', 'B':
-			digits = "01"
-		case 'o', 'O':
-			digits = "01234567"
-		}
-		if digits != "" && strings.IndexByte(digits, s[2]) >= 0 {
-			return 2 + digitsLen(s[2:], digits)
-		}
-	}
-	const decimal = "0123456789"
-	n := digitsLen(s, decimal)
+	n := digitsLen(s)
 	if n < len(s) && s[n] == '.' && !strings.HasPrefix(s[n:], "..") {
 		n++
-		n += digitsLen(s[n:], decimal)
+		n += digitsLen(s[n:])
 	}
 	if n < len(s) && (s[n] == 'e' || s[n] == 'E') {
 		m := n + 1
 		if m < len(s) && (s[m] == '+' || s[m] == '-') {
 			m++
 		}
-		if d := digitsLen(s[m:], decimal); d > 0 {
+		if d := digitsLen(s[m:]); d > 0 {
 			n = m + d
 		}
 	}
@@ -261,13 +244,13 @@ func numberLen(s string) int {
 }
 
 // digitsLen counts digits, with single underscores between them.
-func digitsLen(s, digits string) int {
+func digitsLen(s string) int {
 	n := 0
 	for n < len(s) {
 		switch {
-		case strings.IndexByte(digits, s[n]) >= 0:
+		case isDigit(s[n]):
 			n++
-		case s[n] == '_' && n > 0 && n+1 < len(s) && strings.IndexByte(digits, s[n+1]) >= 0:
+		case s[n] == '_' && n > 0 && n+1 < len(s) && isDigit(s[n+1]):
 			n += 2
 		default:
 			return n

@@ -98,8 +98,6 @@ func unescape(s string) (string, int) {
 		return "\r", 2
 	case 't':
 		return "\t", 2
-	case 'v':
-		return "\v", 2
 	case 'x':
 		if n := hexLen(s[2:], 2); n > 0 {
 			v, _ := strconv.ParseUint(s[2:2+n], 16, 8)

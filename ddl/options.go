@@ -102,8 +102,8 @@ func (p *parser) options(view viewkeeper.Name) (optionList, *viewkeeper.Error) {
 			return nil, p.errorf(viewkeeper.CodeOption, "option %s of %s is given twice; keep one of the two", name, view)
 		}
 		p.i++
-		if err := p.expectOp("="); err != nil {
-			return nil, err
+		if !p.acceptOp("=") {
+			return nil, p.errorf(viewkeeper.CodeOption, "option %s of %s has no value: write %s = and the value", name, view, name)
 		}
 		o, err := p.optionValue(view, name)
 		if err != nil {
@@ -129,7 +129,7 @@ func (p *parser) optionValue(view viewkeeper.Name, name string) (*option, *viewk
 		return o, nil
 	case name == optUpdateGroup:
 		return nil, p.errorf(viewkeeper.CodeOption, "option update_group of %s takes a whole number from 1 to 2147483647, without quotes", view)
-	case t.Kind != String:
+	case !isText(t):
 		return nil, p.errorf(viewkeeper.CodeOption, "option %s of %s takes text: write %s = '...', or $$...$$ for a query", name, view, name)
 	}
 	from := p.i

@@ -1,6 +1,10 @@
 package ddl
 
-import "github.com/viewkeeper/viewkeeper"
+import (
+	"strings"
+
+	"github.com/viewkeeper/viewkeeper"
+)
 
 // drop reads what follows DROP.
 func (p *parser) drop() (*viewkeeper.Drop, *viewkeeper.Error) {
@@ -96,7 +100,7 @@ func (p *parser) comment() (*viewkeeper.Comment, *viewkeeper.Error) {
 	if p.accept("null") {
 		return c, nil
 	}
-	if p.peek(0).Kind != String {
+	if !isText(p.peek(0)) {
 		return nil, p.unexpected("a text in single quotes or NULL")
 	}
 	value, err := p.literal()
@@ -106,6 +110,12 @@ func (p *parser) comment() (*viewkeeper.Comment, *viewkeeper.Error) {
 	text := value.text.String()
 	c.Text = &text
 	return c, nil
+}
+
+// isText reports whether t is a string literal that stands for text: X'..' and
+// B'..' stand for bits.
+func isText(t Token) bool {
+	return t.Kind == String && strings.IndexByte("xXbB", t.Text[0]) < 0
 }
 
 // literal reads the string literal that comes next, with those that go on it.

@@ -286,7 +286,7 @@ func (p *parser) nameAt(what string) (viewkeeper.Name, int, *viewkeeper.Error) {
 	}
 	written := p.text[first.At:last.End()]
 	if len(parts) > 2 {
-		return fail("%s has %d parts; a name is view or schema.view, since a catalog is all that can be named", written, len(parts))
+		return fail("%s has %d parts; a name is view or schema.view, without a database in front", written, len(parts))
 	}
 	for _, part := range parts {
 		if part == "" {
@@ -294,12 +294,27 @@ func (p *parser) nameAt(what string) (viewkeeper.Name, int, *viewkeeper.Error) {
 		}
 	}
 	if next := p.peek(0); next.At == last.End() && isNameTail(next) {
-		return fail("%s%s is not a name: %s cannot stand in one; use letters, digits and _", written, next.Text, shown(next))
+		return fail("%s is not a name: %s cannot stand in one; use letters, digits and _", p.unbroken(first.At), shown(next))
 	}
 	if len(parts) == 1 {
 		return viewkeeper.MakeName("", parts[0]), first.At, nil
 	}
 	return viewkeeper.MakeName(parts[0], parts[1]), first.At, nil
+}
+
+// unbroken gives the text from at up to the next white space or parenthesis.
+func (p *parser) unbroken(at int) string {
+	end := at
+	for _, t := range p.stmt.toks {
+		if t.At < at {
+			continue
+		}
+		if t.At != end || !t.IsName() && !isNameTail(t) {
+			break
+		}
+		end = t.End()
+	}
+	return p.text[at:end]
 }
 
 // isNameTail reports whether t, right behind a name, shows that the name was

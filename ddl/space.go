@@ -1,9 +1,6 @@
 package ddl
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // spaceLen gives the length in bytes of the white space character at the start
 // of s, or 0. Beyond ASCII that is every Unicode space, the byte order mark and
@@ -32,7 +29,6 @@ func spaceLen(s string) int {
 	}
 }
 
-// isASCIISpace is the white space that the engine's own lexer knows.
 func isASCIISpace(c byte) bool {
 	return c == ' ' || '\t' <= c && c <= '\r' // \t \n \v \f \r
 }
@@ -54,22 +50,4 @@ func trimSpace(s string, from, to int) (int, int) {
 		to -= size
 	}
 	return from, to
-}
-
-// plainSpaces puts ASCII spaces, byte for byte, where s, which is a stretch
-// between tokens, has white space that the engine does not know. Comments in it
-// stay as they are.
-func plainSpaces(b *strings.Builder, s string) {
-	for i := 0; i < len(s); {
-		switch n := spaceLen(s[i:]); {
-		case n > 1:
-			for range n {
-				b.WriteByte(' ')
-			}
-			i += n
-		default:
-			b.WriteByte(s[i])
-			i++
-		}
-	}
 }

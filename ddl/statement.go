@@ -4,8 +4,9 @@ import "strings"
 
 // statement is a stretch of a script up to a semicolon.
 type statement struct {
-	// toks are its tokens, without comments and without the semicolon.
-	toks []Token
+	// toks are its tokens, without comments and without the semicolon; all has the
+	// comments as well.
+	toks, all []Token
 	// start and end are its span with the comments in it, without the semicolon.
 	start, end int
 	// semi is the end of the semicolon, or -1 when the script ends without one.
@@ -45,48 +46,33 @@ func (s statement) closesSet() bool {
 // left out, and comments at the end that belong to no statement with them.
 func statements(text string, all []Token) []statement {
 	var (
-		out  []statement
-		toks = make([]Token, 0, len(all))
-		cur  = statement{start: -1, semi: -1}
+		out []statement
+		lo  = -1 // where the statement being read begins in all, -1 between statements
 	)
-	flush := func() {
-		cur.toks = toks[len(toks)-countTokens(cur, toks):]
-		if len(cur.toks) > 0 {
-			out = append(out, cur)
+	flush := func(hi, semi int) {
+		s := statement{toks: withoutComments(all[lo:hi]), all: all[lo:hi], start: all[lo].At, end: all[hi-1].End(), semi: semi, trailer: semi}
+		if len(s.toks) > 0 {
+			out = append(out, s)
 		}
-		cur = statement{start: -1, semi: -1}
+		lo = -1
 	}
-	for _, t := range all {
+	for i, t := range all {
 		switch {
 		case t.Kind == Semicolon:
-			if cur.start >= 0 {
-				cur.semi, cur.trailer = t.End(), t.End()
-				flush()
+			if lo >= 0 {
+				flush(i, t.End())
 			}
-			continue
-		case t.Kind == comment && cur.start < 0 && len(out) > 0 && sameLine(text, out[len(out)-1].trailer, t.At):
+		case lo >= 0:
+		case t.Kind == comment && len(out) > 0 && sameLine(text, out[len(out)-1].trailer, t.At):
 			out[len(out)-1].trailer = t.End()
-			continue
-		case t.Kind != comment:
-			toks = append(toks, t)
+		default:
+			lo = i
 		}
-		if cur.start < 0 {
-			cur.start = t.At
-		}
-		cur.end = t.End()
 	}
-	if cur.start >= 0 {
-		flush()
+	if lo >= 0 {
+		flush(len(all), -1)
 	}
 	return out
-}
-
-func countTokens(s statement, toks []Token) int {
-	n := 0
-	for n < len(toks) && toks[len(toks)-1-n].At >= s.start {
-		n++
-	}
-	return n
 }
 
 // sameLine reports whether nothing but white space without a newline, and further

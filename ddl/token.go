@@ -20,7 +20,7 @@ const (
 	String
 	// Number is an integer or a decimal in any of its forms, without a sign.
 	Number
-	// Param is ?, $1 or $name.
+	// Param is ?, ?1, $1 or $name.
 	Param
 	// Operator is one operator or one mark of punctuation: <=, ::, (, {.
 	Operator
@@ -85,6 +85,39 @@ func Tokens(text string) ([]Token, error) {
 		return toks, err
 	}
 	return toks, nil
+}
+
+// NameAt reads the name, view or schema.view, that starts at a byte offset of
+// text, and gives the offset just behind it. ok is false when none starts there.
+// The name's rule is not looked at.
+func NameAt(text string, at int) (name viewkeeper.Name, end int, ok bool) {
+	if at < 0 || at > len(text) {
+		return name, at, false
+	}
+	l := &lexer{src: text, pos: at}
+	var parts []string
+	for {
+		t, more := l.next()
+		for more && t.Kind == comment {
+			t, more = l.next()
+		}
+		if !more || !t.IsName() || l.err != nil || len(parts) == 0 && t.At != at {
+			return viewkeeper.Name{}, at, false
+		}
+		parts, end = append(parts, t.Name()), t.End()
+		for t, more = l.next(); more && t.Kind == comment; t, more = l.next() {
+		}
+		if !more || !t.isOp(".") {
+			break
+		}
+	}
+	switch len(parts) {
+	case 1:
+		return viewkeeper.MakeName("", parts[0]), end, true
+	case 2:
+		return viewkeeper.MakeName(parts[0], parts[1]), end, true
+	}
+	return viewkeeper.Name{}, at, false
 }
 
 // badByte finds the first byte that no statement may hold, literals included: a

@@ -50,6 +50,10 @@ func parseDelta(s string) (time.Duration, string) {
 // said, the merge's is the source's.
 func fillDeltas(view viewkeeper.Name, m *viewkeeper.Materialized, opts optionList) *viewkeeper.Error {
 	m.SourceDelta = day
+	sourceText := "1 day"
+	if o := opts[optSourceDelta]; o != nil {
+		sourceText = o.value.Text
+	}
 	read := func(name string, to *time.Duration) *viewkeeper.Error {
 		o := opts[name]
 		if o == nil {
@@ -71,7 +75,8 @@ func fillDeltas(view viewkeeper.Name, m *viewkeeper.Materialized, opts optionLis
 	}
 	if m.MergeDelta%m.SourceDelta != 0 {
 		return viewkeeper.ErrorAt(opts[optMergeDelta].at, viewkeeper.CodeOption,
-			"option merge_partition_delta of %s is %s, which is not a whole multiple of source_partition_delta, %s; make it one", view, m.MergeDelta, m.SourceDelta)
+			"option merge_partition_delta of %s is '%s', which is not a whole multiple of source_partition_delta, '%s'; make it one",
+			view, opts[optMergeDelta].value.Text, sourceText)
 	}
 	return nil
 }
