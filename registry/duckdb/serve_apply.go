@@ -175,35 +175,66 @@ func (a *applied) transact(ctx context.Context, p *applyPlan, version viewkeeper
 	return nil
 }
 
-// create makes the views. They come in dependency order from the registry; a
-// replay after a restart has them in the order of their names' first creation,
-// where a replaced one may stand before what it reads now. So what the binder
-// refuses is tried again after the others, for as long as that helps. A refusal
-// by the binder does not abort the transaction.
-func (a *applied) create(ctx context.Context, pending []create) error {
-	for len(pending) > 0 {
-		var first error
-		var refused []create
-		for _, c := range pending {
-			err := a.conn.exec(ctx, c.text)
-			var engine *engineError
-			switch {
-			case err == nil:
-			case errors.As(err, &engine) && (engine.Type == "Binder" || engine.Type == "Catalog"):
-				if first == nil {
-					first = fmt.Errorf("%s could not be applied: %w", c.name, err)
-				}
-				refused = append(refused, c)
-			default:
-				return fmt.Errorf("%s could not be applied: %w", c.name, err)
-			}
+// create makes the views, which come in dependency order.
+func (a *applied) create(ctx context.Context, creates []create) error {
+	for _, c := range creates {
+		if err := a.conn.exec(ctx, c.text); err != nil {
+			return fmt.Errorf("%s could not be applied: %w", c.name, err)
 		}
-		if len(refused) == len(pending) {
-			return first
-		}
-		pending = refused
 	}
 	return nil
+}
+
+// Restore brings a new server to where another one was, from the changes that were
+// applied there. Nothing may have been applied here and no query be running: it
+// takes many transactions.
+//
+// The changes need not be in dependency order: a view that the engine refuses is
+// tried again after the others, for as long as that helps. One that it refuses then
+// (a file that it reads is gone) is left out; refused has an error for each of those.
+func (s *Server) Restore(ctx context.Context, version viewkeeper.Version, changes []registry.Apply) (refused []error, err error) {
+	return s.apply.restore(ctx, version, changes)
+}
+
+func (a *applied) restore(ctx context.Context, version viewkeeper.Version, changes []registry.Apply) ([]error, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return nil, ErrClosed
+	}
+	p := a.plan(false, changes)
+	for _, schema := range p.made {
+		if err := a.conn.exec(ctx, "CREATE SCHEMA "+viewkeeper.QuoteIdent(schema)); err != nil {
+			return nil, err
+		}
+	}
+	var refused []error
+	for pending := p.creates; len(pending) > 0; {
+		var again []create
+		refused = nil
+		for _, c := range pending {
+			err := a.create(ctx, []create{c})
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil {
+				again, refused = append(again, c), append(refused, err)
+			}
+		}
+		if len(again) == len(pending) {
+			for _, c := range again {
+				delete(p.views, c.name)
+			}
+			break
+		}
+		pending = again
+	}
+	if err := a.conn.exec(ctx, setApplied(version, a.serial+1)); err != nil {
+		return refused, err
+	}
+	a.serial++
+	a.views, a.schemas = p.views, p.schemas
+	return refused, nil
 }
 
 // viewStatement is the statement that makes a change's view.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/registry"
@@ -43,7 +45,7 @@ func readAll(t testing.TB, r *Result, err error) answer {
 		for row := range int(batch.NumRows()) {
 			var values []string
 			for _, c := range batch.Columns() {
-				values = append(values, c.ValueStr(row))
+				values = append(values, valueString(c, row))
 			}
 			a.rows = append(a.rows, values)
 		}
@@ -52,6 +54,14 @@ func readAll(t testing.TB, r *Result, err error) answer {
 		t.Fatal(err)
 	}
 	return a
+}
+
+func valueString(a arrow.Array, row int) string {
+	// ValueStr rounds a number of 39 digits.
+	if d, ok := a.(*array.Decimal128); ok && d.IsValid(row) {
+		return d.Value(row).ToString(a.DataType().(arrow.DecimalType).GetScale())
+	}
+	return a.ValueStr(row)
 }
 
 func (a answer) one(t testing.TB) string {
