@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/ddl"
 )
 
 // Base is what every node has before any DDL: the base's relations and macros,
@@ -36,6 +37,8 @@ type Base struct {
 type BaseOptions struct {
 	// Limits bounds the definitions' complexity; zero fields take DefaultLimits'.
 	Limits Limits
+	// Sizes bounds what is submitted; zero fields take ddl.DefaultLimits'.
+	Sizes ddl.Limits
 	// Policy is what materialized definitions must hold beyond the law. Only new
 	// statements are held to it, never rows accepted before it was set.
 	Policy Policy
@@ -95,6 +98,13 @@ func NewBase(ctx context.Context, planner Planner, options BaseOptions) (*Base, 
 		return nil, fmt.Errorf("describe the base: %w", err)
 	}
 	options.Limits = options.Limits.orDefault()
+	sizes := ddl.DefaultLimits()
+	if options.Sizes.MaxBody == 0 {
+		options.Sizes.MaxBody = sizes.MaxBody
+	}
+	if options.Sizes.MaxChangeSet == 0 {
+		options.Sizes.MaxChangeSet = sizes.MaxChangeSet
+	}
 	if options.Log == nil {
 		options.Log = slog.Default()
 	}

@@ -2,6 +2,10 @@ package registry
 
 import (
 	"context"
+	"fmt"
+	"path"
+	"runtime"
+	"strings"
 
 	"github.com/viewkeeper/viewkeeper"
 )
@@ -11,6 +15,8 @@ import (
 type Catalog struct {
 	base    *Base
 	options CatalogOptions
+	scratch *scratch
+	current *Factory
 }
 
 // CatalogOptions says whose decisions a Catalog makes.
@@ -34,7 +40,13 @@ type Outcome struct {
 // LoadCatalog builds the catalog from rows accepted before, as BuildFactory does:
 // what does not build is broken, and blocks nothing.
 func LoadCatalog(ctx context.Context, base *Base, rows []viewkeeper.Row, options CatalogOptions) (*Catalog, error) {
-	panic("todo")
+	c := &Catalog{base: base, options: options, scratch: newScratch(base)}
+	f, err := build(ctx, c.scratch, rows)
+	if err != nil {
+		return nil, err
+	}
+	c.current = f
+	return c, nil
 }
 
 // Judge decides a submission, and when it is accepted makes it part of the
@@ -42,14 +54,80 @@ func LoadCatalog(ctx context.Context, base *Base, rows []viewkeeper.Row, options
 // engine's own trouble (not that of the statement) or the context's; then nothing
 // was decided, and the catalog is as it was.
 func (c *Catalog) Judge(ctx context.Context, s viewkeeper.Submission) (*Outcome, error) {
-	panic("todo")
+	return c.decide(ctx, s, true)
 }
 
 // Check says what Judge would, and changes nothing.
 func (c *Catalog) Check(ctx context.Context, s viewkeeper.Submission) (*Outcome, error) {
-	panic("todo")
+	return c.decide(ctx, s, false)
+}
+
+// Retry builds broken definitions again, since what they need from outside the
+// catalog may have come. It decides nothing and changes no row.
+func (c *Catalog) Retry(ctx context.Context) error {
+	retry := c.current.graph.retryable()
+	if len(retry) == 0 {
+		return nil
+	}
+	f, _, err := c.current.next(ctx, c.scratch, c.current.version, nil, retry)
+	if err == nil {
+		c.current = f
+	}
+	return err
 }
 
 // Snapshot is the catalog as a factory, at the version of the last accepted
 // statement. It does not change when the catalog goes on.
-func (c *Catalog) Snapshot() *Factory { panic("todo") }
+func (c *Catalog) Snapshot() *Factory { return c.current }
+
+// decide runs one submission through the law. A panic on the way is a mistake of
+// this program, and still not a reason to stop on the same record at every start:
+// the statement is refused with code INTERNAL and all that is known of the panic,
+// and nothing that it touched is used again.
+func (c *Catalog) decide(ctx context.Context, s viewkeeper.Submission, advance bool) (out *Outcome, err error) {
+	j := newJudgment(c, s)
+	defer func() {
+		if p := recover(); p != nil {
+			c.scratch.stale = true
+			j = newJudgment(c, s)
+			j.refuse(viewkeeper.Errorf(viewkeeper.CodeInternal,
+				"viewkeeper itself failed on this statement, which changed nothing; please report it together with the statement: %v%s", p, panicPlace()))
+			out, err = j.outcome(), nil
+		}
+	}()
+	refusal := j.form()
+	if refusal == nil {
+		refusal = j.preconditions()
+	}
+	switch {
+	case refusal != nil:
+		j.refuse(refusal)
+	case len(j.writes) == 0:
+		j.unchanged()
+	default:
+		if err := j.try(ctx, advance); err != nil {
+			return nil, err
+		}
+	}
+	return j.outcome(), nil
+}
+
+// panicPlace gives the innermost function of this module that a recovered panic
+// came from.
+func panicPlace() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	panicking := false
+	for {
+		f, more := frames.Next()
+		switch {
+		case f.Function == "runtime.gopanic":
+			panicking = true
+		case panicking && strings.Contains(f.Function, "viewkeeper"):
+			return fmt.Sprintf(" (in %s, %s:%d)", path.Base(f.Function), path.Base(f.File), f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}

@@ -161,7 +161,7 @@ func (r *ref) through() string {
 // refPlace is where a reference stands in the definition's SQL, or -1.
 func (s *source) refPlace(i int) int {
 	if r := &s.refs[i]; r.inText() {
-		return s.place(r.part, ddl.OffsetMap{}, r.At)
+		return s.place(r.part, noEdits, r.At)
 	}
 	return -1
 }
@@ -233,7 +233,7 @@ func (t *trial) measure(e *entry) *failure {
 		var volatile string
 		var volatileAt int
 		if v := parsed.Volatile; v != nil {
-			volatile, volatileAt = fmt.Sprintf("%s (in %s)", v.Message, e.name()), s.place(p, ddl.OffsetMap{}, v.At)
+			volatile, volatileAt = fmt.Sprintf("%s (in %s)", v.Message, e.name()), s.place(p, noEdits, v.At)
 		}
 		for i := range s.refs {
 			r := &s.refs[i]

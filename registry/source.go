@@ -56,6 +56,7 @@ func (r role) option() string {
 type ref struct {
 	TableRef
 	part       int
+	index      int // in the part's Parsed.References, -1 for a macro's
 	candidates []viewkeeper.Name
 }
 
@@ -77,6 +78,9 @@ const sourcePrefix = "__source_"
 func sourceStub(name viewkeeper.Name) viewkeeper.Name {
 	return viewkeeper.Name{Schema: name.Schema, View: sourcePrefix + name.View}
 }
+
+// noEdits leads back from a text that was not edited.
+var noEdits ddl.OffsetMap
 
 // rowLimits bounds nothing: what was accepted once is read whatever the limits
 // are now, and a rename may have made it longer.
@@ -183,7 +187,7 @@ func (s *source) finish(base *Base, parsed []Parsed) {
 		p := &s.parts[i]
 		p.parsed = parsed[i]
 		if e := p.parsed.Err; e != nil && s.err == nil {
-			s.err = s.planFailure(i, ddl.OffsetMap{}, e, StageParse)
+			s.err = s.planFailure(i, noEdits, e, StageParse)
 		}
 	}
 	if s.err != nil {
@@ -193,11 +197,11 @@ func (s *source) finish(base *Base, parsed []Parsed) {
 	for i := range s.parts {
 		p := &s.parts[i]
 		seen := map[viewkeeper.Name]bool{}
-		for _, t := range p.parsed.References {
+		for at, t := range p.parsed.References {
 			if p.role == roleMerge && t.Schema == own.Schema && t.View == own.View {
 				continue
 			}
-			s.refer(i, t)
+			s.refer(i, at, t)
 		}
 		for _, m := range p.parsed.Macros {
 			macro := base.macros[m]
@@ -211,7 +215,7 @@ func (s *source) finish(base *Base, parsed []Parsed) {
 				}
 				seen[n] = true
 				t.At, t.End, t.Macro = -1, -1, m
-				s.refer(i, t)
+				s.refer(i, -1, t)
 			}
 		}
 	}
@@ -222,8 +226,8 @@ func (s *source) finish(base *Base, parsed []Parsed) {
 // refer adds a reference. What a text names without a schema is in its
 // definition's own schema first, then in main; what a macro of the base names so
 // is in main.
-func (s *source) refer(part int, t TableRef) {
-	r := ref{TableRef: t, part: part}
+func (s *source) refer(part, index int, t TableRef) {
+	r := ref{TableRef: t, part: part, index: index}
 	if t.Schema == "" && r.inText() && s.create.Name.Schema != viewkeeper.DefaultSchema {
 		r.candidates = append(r.candidates, viewkeeper.Name{Schema: s.create.Name.Schema, View: t.View})
 	}
