@@ -123,9 +123,11 @@ func canonicalString(b *strings.Builder, toks []Token) int {
 	if err != nil {
 		// No engine takes it, so it only has to stay what it is, and to go on in
 		// the next line where it does.
-		b.WriteString(toks[0].Text)
-		for n = 1; n < len(toks) && toks[n].continues; n++ {
-			b.WriteString("\n" + toks[n].Text)
+		for n = 0; n < len(toks) && (n == 0 || toks[n].continues); n++ {
+			if n > 0 {
+				b.WriteByte('\n')
+			}
+			engineEscapes(b, toks[n])
 		}
 		return n
 	}

@@ -14,7 +14,7 @@ import (
 //     The engine strips most of these characters itself, one space for two or
 //     three bytes, and reports places in what is left.
 //   - Comments keep their delimiters and newlines only, and \' in E'...' is
-//     written ”, which is the same. The engine's stripping looks for quotes in
+//     written as two quotes, which is the same. The engine's stripping looks for quotes in
 //     block comments and knows no backslash, so that an apostrophe in either would
 //     make it strip spaces inside the next literal: SELECT /* it's */ 'a b' loses
 //     a no-break space between a and b.
@@ -39,8 +39,8 @@ func engineText(b *strings.Builder, src string, toks []Token, from, to int) {
 		switch {
 		case t.Kind == comment:
 			engineComment(b, t.Text)
-		case t.Kind == String && t.escapes:
-			engineEscapes(b, t.Text)
+		case t.Kind == String:
+			engineEscapes(b, t)
 		default:
 			b.WriteString(t.Text)
 		}
@@ -78,8 +78,13 @@ func engineComment(b *strings.Builder, s string) {
 	b.WriteString(s[end:])
 }
 
-// engineEscapes writes the literal s, in which a backslash escapes, with \' as ”.
-func engineEscapes(b *strings.Builder, s string) {
+// engineEscapes writes the literal t, and an escaped quote in it as two quotes.
+func engineEscapes(b *strings.Builder, t Token) {
+	s := t.Text
+	if !t.escapes {
+		b.WriteString(s)
+		return
+	}
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' || i+1 == len(s) {
 			b.WriteByte(s[i])

@@ -19,27 +19,33 @@ type Placeholder struct {
 	InLiteral bool
 
 	escapes, doubles bool // what a quote and a backslash must become there
+	behind, before   bool // whether the token on that side is a literal
 }
 
 // Placeholders finds the placeholders of a query, in order. They are written
 // exactly so, in lower case and without spaces. In comments and quoted names
 // there are none.
 func Placeholders(text string) []Placeholder {
-	toks, _ := lex(text)
+	all, _ := lex(text)
+	toks := withoutComments(all)
 	var refs []Placeholder
-	for _, t := range toks {
+	for i, t := range toks {
 		switch t.Kind {
 		case PlaceholderWord:
-			refs = append(refs, Placeholder{Name: t.Text[1 : len(t.Text)-1], At: t.At, End: t.End()})
+			refs = append(refs, Placeholder{
+				Name: t.Text[1 : len(t.Text)-1], At: t.At, End: t.End(),
+				behind: i > 0 && toks[i-1].Kind == String,
+				before: i+1 < len(toks) && toks[i+1].Kind == String,
+			})
 		case String:
-			for i := 0; i < len(t.Text); i++ {
-				if t.Text[i] != '{' {
+			for k := 0; k < len(t.Text); k++ {
+				if t.Text[k] != '{' {
 					continue
 				}
 				for _, name := range [...]string{Begin, End, Source} {
-					if strings.HasPrefix(t.Text[i+1:], name+"}") {
+					if strings.HasPrefix(t.Text[k+1:], name+"}") {
 						refs = append(refs, Placeholder{
-							Name: name, At: t.At + i, End: t.At + i + len(name) + 2,
+							Name: name, At: t.At + k, End: t.At + k + len(name) + 2,
 							InLiteral: true, escapes: t.escapes, doubles: t.Text[0] != '$',
 						})
 					}
@@ -80,20 +86,27 @@ func Fill(text string, values map[string]string) (string, OffsetMap) {
 	return ApplyEdits(text, edits)
 }
 
-// apart puts a space between value and a neighbour that it would otherwise fuse
-// with: x{begin} is not x'...', a literal in hexadecimal.
+// apart keeps value from fusing with a neighbour: x{begin} is not x'...', a literal
+// in hexadecimal, and two literals in two lines are not to be one.
 func apart(text string, p Placeholder, value string) string {
-	if p.At > 0 && fuses(text[p.At-1]) {
+	const barrier = "/**/" // unlike white space, it ends a literal for good
+	switch {
+	case p.behind:
+		value = barrier + value
+	case p.At > 0 && fuses(text[p.At-1]):
 		value = " " + value
 	}
-	if p.End < len(text) && fuses(text[p.End]) {
+	switch {
+	case p.before:
+		value += barrier
+	case p.End < len(text) && fuses(text[p.End]):
 		value += " "
 	}
 	return value
 }
 
 func fuses(c byte) bool {
-	return c == '\'' || c == '"' || c == '$' || c == '}' || c == '{' || isDigit(c) || isWordStart(string([]byte{c}))
+	return c == '"' || c == '$' || c == '}' || c == '{' || isDigit(c) || isWordStart(string([]byte{c}))
 }
 
 func quoteString(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
