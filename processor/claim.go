@@ -1,0 +1,246 @@
+package processor
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/IBM/sarama"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/fold"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/registry"
+)
+
+// input is what the brokers say of the definitions topic and of the group.
+type input struct {
+	topicID    string
+	begin, end int64
+	// committed is the group's offset, -1 for none.
+	committed int64
+	// decisionsEnd is the end of the decisions topic.
+	decisionsEnd int64
+}
+
+func askInput(ctx context.Context, a *kafka.Admin, t kafka.Topics) (in input, err error) {
+	if in.topicID, err = a.TopicID(ctx, t.Definitions()); err != nil {
+		return in, err
+	}
+	if in.begin, err = a.BeginOffset(ctx, t.Definitions()); err != nil {
+		return in, err
+	}
+	if in.end, err = a.EndOffset(ctx, t.Definitions()); err != nil {
+		return in, err
+	}
+	if in.decisionsEnd, err = a.EndOffset(ctx, t.Decisions()); err != nil {
+		return in, err
+	}
+	committed, ok, err := a.Committed(ctx, string(t.Group()), t.Definitions())
+	if in.committed = committed; !ok {
+		in.committed = -1
+	}
+	return in, err
+}
+
+// checkClaim says whether the catalog may be owned as the topics are, and what is the
+// next offset to judge. It is pure. The error is a *BlockedError.
+func checkClaim(t kafka.Topics, c *codec.Commit, in input) (next int64, err error) {
+	if c == nil {
+		// A first start only where nobody was before.
+		switch {
+		case in.committed > 0:
+			return 0, &BlockedError{viewkeeper.ReasonTableBehind, fmt.Sprintf(
+				"the table %s has no commit row, but statements up to offset %d of %s are committed as decided: the table was lost; put it back with viewkeeper restore",
+				t.Table(), in.committed, t.Definitions())}
+		case in.decisionsEnd > 0:
+			return 0, &BlockedError{viewkeeper.ReasonTableBehind, fmt.Sprintf(
+				"the table %s has no commit row, but the topic %s holds decisions: the table was lost; put it back with viewkeeper restore",
+				t.Table(), t.Decisions())}
+		}
+		return 0, nil
+	}
+	if c.DefinitionsTopic != in.topicID {
+		return 0, &BlockedError{viewkeeper.ReasonTopicRecreated, fmt.Sprintf(
+			"the topic %s has the id %s and the catalog was decided from the one with id %s: it was made anew; accept it with viewkeeper topics adopt",
+			t.Definitions(), in.topicID, c.DefinitionsTopic)}
+	}
+	next = int64(c.Version - c.VersionBase)
+	if in.committed > next {
+		return 0, &BlockedError{viewkeeper.ReasonTableBehind, fmt.Sprintf(
+			"statements up to offset %d of %s are committed as decided, but the commit row of %s is at version %d: the table lost its end; put it back with viewkeeper restore",
+			in.committed, t.Definitions(), t.Table(), c.Version)}
+	}
+	if in.end < next {
+		return 0, &BlockedError{viewkeeper.ReasonTopicRecreated, fmt.Sprintf(
+			"the topic %s ends at offset %d and statements up to %d were decided: it lost its end, and offsets would be given a second time; accept it with viewkeeper topics adopt",
+			t.Definitions(), in.end, next)}
+	}
+	return next, nil
+}
+
+// takeOver makes this process the owner: everything between goka's recovery of the
+// table and the first callback. table is the fold of the recovered table; initial is
+// the offset that the group had committed when the session began, -1 for none.
+//
+// The checks come twice. Before the fence, so that a process that may not own the
+// catalog does not stop one that does; after it, when the table can't move any more.
+func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold, initial int64) (o *owner, err error) {
+	ctx, stop := context.WithCancelCause(session.Context())
+	defer func() {
+		if err == nil {
+			return
+		}
+		stop(err)
+		if o != nil {
+			o.wait.Wait()
+		}
+		if !isEnd(err) {
+			l.fail(err)
+		}
+	}()
+	in, err := askInput(ctx, l.admin, l.topics)
+	if err != nil {
+		return nil, err
+	}
+	early := in
+	// What is committed by now may be ahead of what was recovered before; what was
+	// committed when the session began can't be.
+	early.committed = initial
+	if table.Commit() == nil {
+		early.decisionsEnd = 0 // as above: the first owner may be at work right now
+	}
+	if _, err := checkClaim(l.topics, table.Commit(), early); err != nil {
+		return nil, err
+	}
+
+	end := func(ctx context.Context) (int64, error) { return l.admin.EndOffset(ctx, l.topics.Table()) }
+	o = &owner{
+		cfg: l.cfg, topics: l.topics, log: l.log, metrics: l.metrics, board: l.board, now: l.now,
+		ctx: ctx, stop: stop, session: session, sink: l.sink, load: l.load,
+		follower: newFollower(table, end), queue: newQueue(l.cfg.QueueBytes), failed: l.fail,
+		topicID: in.topicID, lastWritten: -1, healedTo: -1,
+	}
+	fenceAt, err := o.writeFence(table.EpochBase())
+	if err != nil {
+		return o, err
+	}
+	from := max(table.Next(), 0)
+	if from == 0 {
+		from = kafka.FromOldest
+	}
+	o.wait.Go(func() {
+		// When the follower ends, by an error or with ctx, the owner does too.
+		err := l.settings.Tail(ctx, l.topics.Table(), from, func(m *sarama.ConsumerMessage) error { return o.follower.read(ctx, m) })
+		if err == nil {
+			err = errSessionEnded
+		}
+		o.fail(err)
+	})
+	if err := o.follower.wait(ctx, func(f *fold.Fold) bool { return f.Next() > fenceAt && !f.Collecting() }); err != nil {
+		return o, err
+	}
+
+	if in, err = askInput(ctx, l.admin, l.topics); err != nil {
+		return o, err
+	}
+	var state recovered
+	o.follower.with(func(f *fold.Fold) { state = recoverFrom(f, o.epoch) })
+	if o.next, err = checkClaim(l.topics, state.commit, in); err != nil {
+		return o, err
+	}
+	o.last = o.startFrom(state.commit, l.cfg.Base)
+	o.versionBase = o.last.VersionBase
+	if err := o.complete(state); err != nil {
+		return o, err
+	}
+	o.known, o.ring = newKnown(state.ids), newRing(state.ids)
+	o.rows = make(map[viewkeeper.Name]viewkeeper.Row, len(state.rows))
+	for _, r := range state.rows {
+		o.rows[r.Name] = r
+	}
+	if err := o.reload(); err != nil {
+		return o, err
+	}
+	o.follower.with(func(*fold.Fold) { o.follower.moved = o.finish })
+	o.board.update(func(s *Status) {
+		*s = Status{State: StateOwner, Since: s.Since, Epoch: o.epoch, Version: o.last.Version}
+	})
+	if in.begin > o.next {
+		o.lost(in.begin-o.next, in.begin)
+		o.next = in.begin
+	}
+	if err := o.heartbeat(); err != nil {
+		return o, err
+	}
+	o.wait.Go(func() {
+		if err := o.write(); err != nil {
+			o.fail(err)
+		}
+	})
+	o.metrics.takeovers.Inc()
+	o.metrics.owner.Set(1)
+	o.metrics.epoch.Set(float64(o.epoch))
+	o.metrics.version.Set(float64(o.last.Version))
+	o.log.Info("took over", "epoch", o.epoch, "version", o.last.Version, "rows", len(state.rows), "ids", len(state.ids), "next", o.next)
+	return o, nil
+}
+
+// recovered is what an owner finds in the table behind its fence.
+type recovered struct {
+	commit     *codec.Commit
+	rows       []viewkeeper.Row
+	ids        []codec.ID
+	completion []codec.Record
+	healing    []codec.Record
+}
+
+func recoverFrom(f *fold.Fold, epoch viewkeeper.Epoch) recovered {
+	return recovered{f.Commit(), f.Rows(), committedIDs(f), f.Completion(epoch), f.Heal(epoch)}
+}
+
+// writeFence is rule 1. It sets the owner's epoch and gives the fence's offset.
+func (o *owner) writeFence(base viewkeeper.Epoch) (int64, error) {
+	var nonce [16]byte
+	_, _ = rand.Read(nonce[:]) // never fails, see crypto/rand
+	o.fence = &codec.Fence{Nonce: hex.EncodeToString(nonce[:]), EpochBase: base, Owner: o.cfg.NodeID, At: o.now()}
+	m := tableMessage(o.topics.Table(), o.fence)
+	if err := o.send("the fence", m); err != nil {
+		return 0, err
+	}
+	if m.Offset == offsetUnknown {
+		return 0, fmt.Errorf("the fence is written, and the broker did not say at which offset; taking over again")
+	}
+	o.epoch = fold.FenceEpoch(o.fence, m.Offset)
+	o.follower.epoch = o.epoch
+	return m.Offset, nil
+}
+
+// startFrom gives what the first commit row goes on from.
+func (o *owner) startFrom(c *codec.Commit, base *registry.Base) *codec.Commit {
+	start := &codec.Commit{DefinitionsTopic: o.topicID, EpochBase: o.fence.EpochBase}
+	if c != nil {
+		again := *c
+		start = &again
+	}
+	start.Epoch, start.Owner = o.epoch, o.cfg.NodeID
+	if base != nil {
+		start.Engine, start.BaseDigest = base.Engine().Name, base.Engine().BaseDigest
+	}
+	return start
+}
+
+// committedIDs gives the known ids up to the commit row. There are none above it, as
+// the commit row comes first; if there were, their statements would be judged once
+// more and must not be taken for their own repetition.
+func committedIDs(f *fold.Fold) []codec.ID {
+	var ids []codec.ID
+	for id := range f.IDs {
+		if id.Version <= f.Version() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,64 @@
+package processor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+)
+
+// ErrAlreadyRun is returned by the second call of Run.
+var ErrAlreadyRun = errors.New("a processor runs once; make another one")
+
+// errSessionEnded is why an owner stops when the group takes the partition away.
+var errSessionEnded = errors.New("the group's session ended")
+
+// BlockedError is returned by a life that may not own the catalog because of what
+// the topics hold. Somebody has to decide; until then it is tried again.
+type BlockedError struct {
+	// Reason is one of the root package's Reason codes.
+	Reason string
+	// Detail says what was found and the way out.
+	Detail string
+}
+
+// Error gives both.
+func (e *BlockedError) Error() string { return e.Reason + ": " + e.Detail }
+
+// SupersededError is returned by a life when another owner's fence was read behind
+// its own.
+type SupersededError struct {
+	// Own is this owner's epoch, Other the other's, with its node id.
+	Own, Other viewkeeper.Epoch
+	Owner      string
+}
+
+// Error names the other owner.
+func (e *SupersededError) Error() string {
+	return fmt.Sprintf("another owner has taken over: %s with epoch %d, after this one's %d", e.Owner, e.Other, e.Own)
+}
+
+// errFenceLost is returned when something was written over the owner's fence:
+// compaction will take it, so a new one is needed.
+var errFenceLost = errors.New("somebody wrote over this owner's fence; taking over again with a new one")
+
+// reasonOf gives the code and the sentence for a status that an error leads to, ""
+// when it leads to none.
+func reasonOf(err error) (code, detail string) {
+	var blocked *BlockedError
+	if errors.As(err, &blocked) {
+		return blocked.Reason, blocked.Detail
+	}
+	switch kafka.Classify(err).Kind {
+	case kafka.KindAway:
+		return viewkeeper.ReasonKafkaAway, err.Error()
+	case kafka.KindMissing:
+		return viewkeeper.ReasonTopicMissing, err.Error()
+	case kafka.KindChanged:
+		return viewkeeper.ReasonTopicRecreated, err.Error()
+	case kafka.KindSettings, kafka.KindDenied:
+		return viewkeeper.ReasonTopicSettings, err.Error()
+	}
+	return "", ""
+}

@@ -1,0 +1,103 @@
+package processor
+
+import (
+	"context"
+	"sync"
+
+	"github.com/IBM/sarama"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/fold"
+)
+
+// follower reads the table for the owner, from where goka's recovery ended. What it
+// has read is what is certain: see the package comment.
+type follower struct {
+	// end asks for the table's end offset.
+	end func(context.Context) (int64, error)
+	// moved is called after each record, with the offset that comes next, without
+	// the lock.
+	moved func(next int64)
+
+	mu      sync.Mutex
+	fold    *fold.Fold
+	own     *codec.Fence // the owner's fence
+	epoch   viewkeeper.Epoch
+	changed chan struct{} // closed at the next record
+}
+
+func newFollower(f *fold.Fold, end func(context.Context) (int64, error)) *follower {
+	return &follower{fold: f, end: end, moved: func(int64) {}, changed: make(chan struct{})}
+}
+
+// read takes one record of the table. It fails when the owner is no longer one.
+func (f *follower) read(ctx context.Context, m *sarama.ConsumerMessage) error {
+	f.mu.Lock()
+	f.fold.Add(m.Offset, codec.DecodeRecord(string(m.Key), m.Value))
+	next := f.fold.Next()
+	gap, need := f.fold.NeedEnd()
+	err := f.superseded()
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if need {
+		end, err := f.end(ctx)
+		if err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.fold.EndIs(gap, end)
+		f.mu.Unlock()
+	}
+	f.mu.Lock()
+	close(f.changed)
+	f.changed = make(chan struct{})
+	f.mu.Unlock()
+	f.moved(next)
+	return nil
+}
+
+// superseded is rule 1: an owner that sees a later fence stops.
+func (f *follower) superseded() error {
+	if f.fold.Epoch() > f.epoch {
+		fence, _ := f.fold.Fence()
+		return &SupersededError{Own: f.epoch, Other: f.fold.Epoch(), Owner: fence.Owner}
+	}
+	if f.fold.FenceLost() {
+		return errFenceLost
+	}
+	return nil
+}
+
+// next gives the offset that comes after what was read.
+func (f *follower) next() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fold.Next()
+}
+
+// with calls use with the fold under the lock.
+func (f *follower) with(use func(*fold.Fold)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	use(f.fold)
+}
+
+// wait returns once ok says so of the fold, which it asks after each record.
+func (f *follower) wait(ctx context.Context, ok func(*fold.Fold) bool) error {
+	for {
+		f.mu.Lock()
+		good, changed := ok(f.fold), f.changed
+		f.mu.Unlock()
+		if good {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

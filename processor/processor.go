@@ -1,0 +1,118 @@
+package processor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/registry"
+)
+
+// Processor is a member of a catalog's processor group. Any number of processes may
+// run one; one of them owns the catalog at a time.
+type Processor struct {
+	cfg      Config
+	settings kafka.Settings
+	topics   kafka.Topics
+	log      *slog.Logger
+	metrics  *metrics
+	board    *board
+	guard    *kafka.Guard
+	ran      atomic.Bool
+
+	// What tests replace.
+
+	now      func() time.Time
+	load     loadJudge
+	openSink func(kafka.Settings) (sink, error)
+}
+
+// New checks the config and makes a processor that does nothing yet. The error names
+// everything that is wrong with the config.
+func New(cfg Config) (*Processor, error) {
+	settings, err := cfg.check()
+	if err != nil {
+		return nil, fmt.Errorf("processor: %w", err)
+	}
+	metrics, err := newMetrics(cfg.Registerer, cfg.Catalog)
+	if err != nil {
+		return nil, fmt.Errorf("processor: %w", err)
+	}
+	topics := kafka.Topics{Catalog: cfg.Catalog}
+	return &Processor{
+		cfg: cfg, settings: settings, topics: topics, metrics: metrics,
+		log:      cfg.Log.With("catalog", cfg.Catalog, "node", cfg.NodeID),
+		board:    newBoard(time.Now),
+		guard:    kafka.NewGuard(topics.Table(), ""),
+		now:      time.Now,
+		openSink: openSink,
+		load: func(ctx context.Context, rows []viewkeeper.Row, o registry.CatalogOptions) (judge, error) {
+			return registry.LoadCatalog(ctx, cfg.Base, rows, o)
+		},
+	}, nil
+}
+
+// Run joins the group and works for the catalog until ctx ends, then it returns nil.
+// What fails is started again, with a wait that grows. An error is for what can't get
+// better in this process, such as a write that did not end within ExitDeadline: the
+// process should end, so that another one takes over.
+func (p *Processor) Run(ctx context.Context) error {
+	if p.ran.Swap(true) {
+		return ErrAlreadyRun
+	}
+	p.board.state(StateStarting)
+	defer p.board.state(StateStopped)
+	return kafka.Supervise(ctx, kafka.Supervision{
+		Name:         "the processor of catalog " + p.cfg.Catalog,
+		Log:          p.log,
+		StopDeadline: p.cfg.ExitDeadline,
+		Ended: func(err error, _ kafka.Class, _ time.Duration) {
+			p.metrics.failures.Inc()
+			p.board.ended(err)
+		},
+	}, func(ctx context.Context) error {
+		l := &life{
+			cfg: &p.cfg, settings: p.settings, topics: p.topics, instanceID: instanceID(p.cfg.NodeID), guard: p.guard,
+			log: p.log, metrics: p.metrics, board: p.board, now: p.now, load: p.load, openSink: p.openSink,
+		}
+		return l.run(ctx)
+	})
+}
+
+// Status says what the processor does now.
+func (p *Processor) Status() Status {
+	s, _ := p.board.get()
+	return s
+}
+
+// WaitStatus returns the first status that ok accepts, or ctx's error.
+func (p *Processor) WaitStatus(ctx context.Context, ok func(Status) bool) (Status, error) {
+	for {
+		s, changed := p.board.get()
+		if ok(s) {
+			return s, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return s, ctx.Err()
+		}
+	}
+}
+
+// instanceID makes a static member id from a node id; Kafka takes letters, digits,
+// dot, underscore and hyphen.
+func instanceID(node string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, node)
+}

@@ -1,0 +1,84 @@
+package processor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
+
+	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+)
+
+// sink writes records and waits for all acks. It is not used again after an error.
+type sink interface {
+	// send writes the messages in one flight, and sets the offset of each; one that
+	// the broker did not tell is offsetUnknown. An error means that it is not known
+	// which of them are written.
+	send(messages []*sarama.ProducerMessage) error
+	close() error
+}
+
+// offsetUnknown is what a message keeps when sarama finds after a retry that the
+// broker had it already.
+const offsetUnknown = -1
+
+// openSink opens the owner's producer.
+func openSink(s kafka.Settings) (sink, error) {
+	p, err := sarama.NewSyncProducer(s.Brokers, s.Sarama())
+	if err != nil {
+		return nil, fmt.Errorf("opening the owner's producer: %w", err)
+	}
+	return producerSink{p}, nil
+}
+
+type producerSink struct{ producer sarama.SyncProducer }
+
+func (s producerSink) send(messages []*sarama.ProducerMessage) error {
+	for _, m := range messages {
+		m.Offset = offsetUnknown
+	}
+	err := s.producer.SendMessages(messages)
+	var list sarama.ProducerErrors
+	if errors.As(err, &list) && len(list) > 0 {
+		return fmt.Errorf("writing %d of %d records failed, the first to topic %s: %w", len(list), len(messages), list[0].Msg.Topic, list[0].Err)
+	}
+	return err
+}
+
+func (s producerSink) close() error { return s.producer.Close() }
+
+func tableMessage(topic string, r codec.Record) *sarama.ProducerMessage {
+	key, value := codec.EncodeRecord(r)
+	return &sarama.ProducerMessage{Topic: topic, Partition: 0, Key: sarama.StringEncoder(key), Value: sarama.ByteEncoder(value)}
+}
+
+func topicMessage(topic string, m codec.Message) *sarama.ProducerMessage {
+	out := &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder(m.Key), Value: sarama.ByteEncoder(m.Value)}
+	for _, h := range m.Headers {
+		out.Headers = append(out.Headers, sarama.RecordHeader{Key: []byte(h.Key), Value: h.Value})
+	}
+	return out
+}
+
+// errGokaWrites is what goka gets when it wants to write.
+var errGokaWrites = errors.New("nothing is written through goka; the owner's writer does it")
+
+// noProducer is the producer that goka is given.
+type noProducer struct{}
+
+// Emit refuses.
+func (noProducer) Emit(topic, key string, value []byte) *goka.Promise {
+	promise, finish := goka.NewPromiseWithFinisher()
+	finish(nil, errGokaWrites)
+	return promise
+}
+
+// EmitWithHeaders refuses.
+func (p noProducer) EmitWithHeaders(topic, key string, value []byte, _ goka.Headers) *goka.Promise {
+	return p.Emit(topic, key, value)
+}
+
+// Close does nothing.
+func (noProducer) Close() error { return nil }

@@ -1,0 +1,53 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+)
+
+// watchTopics looks at the topics again and again while the life goes on. goka would
+// go on with the old rows of a table that was made anew.
+func (l *life) watchTopics(ctx context.Context) {
+	tick := time.NewTicker(l.cfg.CheckTopics)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := l.checkTopics(ctx)
+		var problems *kafka.ProblemsError
+		switch {
+		case errors.As(err, &problems):
+			l.board.reason(viewkeeper.ReasonTopicSettings, err.Error())
+		case err == nil:
+			l.board.reason(viewkeeper.ReasonTopicSettings, "")
+		}
+		if o := l.owner.Load(); o != nil {
+			if err := l.checkIdentity(ctx, o); err != nil && ctx.Err() == nil {
+				o.fail(err)
+			}
+		}
+	}
+}
+
+// checkIdentity notices a definitions topic that is not the one which this owner
+// judges, and a table that is not the one that it recovered.
+func (l *life) checkIdentity(ctx context.Context, o *owner) error {
+	found, err := l.admin.Describe(ctx, l.topics.Definitions(), l.topics.Table())
+	if err != nil {
+		return nil // that brokers are away is noticed by who reads and writes
+	}
+	if t, ok := found[l.topics.Definitions()]; ok && t.ID != o.topicID {
+		return &kafka.TopicChangedError{Topic: l.topics.Definitions(), Known: o.topicID, Found: t.ID}
+	}
+	if t, ok := found[l.topics.Table()]; ok && t.ID != l.guard.ID() {
+		return &kafka.TopicChangedError{Topic: l.topics.Table(), Known: l.guard.ID(), Found: t.ID}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package processor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/fold"
+)
+
+// write is the writer: all that the owner writes after it took over, one flight at a
+// time, until ctx ends or a flight fails. The first failure is the last: what became
+// of a failed flight is not known, so nothing can be written after it.
+func (o *owner) write() error {
+	beat := time.NewTicker(o.cfg.Heartbeat)
+	defer beat.Stop()
+	for {
+		// One that ended writes nothing more, whatever else is ready.
+		if o.ctx.Err() != nil {
+			return nil
+		}
+		var err error
+		select {
+		case <-o.ctx.Done():
+			return nil
+		case <-o.queue.ready:
+			err = o.writeBatch(o.queue.take(o.cfg.BatchBytes))
+		case <-beat.C:
+			if err = o.heal(); err == nil {
+				err = o.heartbeat()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// writeBatch is the group commit. The commit row is acked before anything else goes
+// out; then rows, ids and decisions go in one flight; the next commit row, which
+// overwrites the record of what is open, waits for all of its acks.
+func (o *owner) writeBatch(batch []*item) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	last := int64(-1)
+	if slices.ContainsFunc(batch, func(it *item) bool { return it.version != 0 }) {
+		began := time.Now()
+		commit := commitRow(o.last, batch)
+		commit.At = o.now()
+		if err := o.send("the commit row", tableMessage(o.topics.Table(), commit)); err != nil {
+			return err
+		}
+		o.last = commit
+		if err := o.send("rows and decisions", o.flight(commit, batch)...); err != nil {
+			return err
+		}
+		last = o.lastWritten
+		o.metrics.commit.Observe(time.Since(began).Seconds())
+		o.metrics.batch.Observe(float64(len(batch)))
+		o.metrics.version.Set(float64(commit.Version))
+		o.board.update(func(s *Status) { s.Version = commit.Version })
+	}
+	o.mu.Lock()
+	o.written = append(o.written, written{last, batch})
+	o.mu.Unlock()
+	o.finish(o.follower.next())
+	return nil
+}
+
+// flight gives what follows a commit row: its rows, the slots of its ids, and its
+// decisions.
+func (o *owner) flight(commit *codec.Commit, batch []*item) []*sarama.ProducerMessage {
+	var out []*sarama.ProducerMessage
+	for _, r := range commit.Rows {
+		out = append(out, tableMessage(o.topics.Table(), codec.Row{Row: r}))
+	}
+	slots := map[int]bool{}
+	for _, id := range commit.IDs {
+		o.ring.add(id)
+		slots[codec.Slot(id.Version)] = true
+	}
+	for _, n := range slices.Sorted(maps.Keys(slots)) {
+		out = append(out, tableMessage(o.topics.Table(), o.ring.row(n, o.epoch)))
+	}
+	for _, it := range batch {
+		if it.decision != nil {
+			out = append(out, topicMessage(o.topics.Decisions(), it.message))
+		}
+	}
+	return out
+}
+
+// send writes one flight and waits for its acks.
+func (o *owner) send(what string, messages ...*sarama.ProducerMessage) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	if err := o.sink.send(messages); err != nil {
+		return fmt.Errorf("writing %s: %w", what, err)
+	}
+	for _, m := range messages {
+		if m.Topic != o.topics.Table() {
+			continue
+		}
+		offset := m.Offset
+		if offset == offsetUnknown {
+			// The broker had it already; the table's end is behind it in any case.
+			end, err := o.follower.end(o.ctx)
+			if err != nil {
+				return fmt.Errorf("writing %s: %w", what, err)
+			}
+			offset = end - 1
+		}
+		o.lastWritten = max(o.lastWritten, offset)
+	}
+	return nil
+}
+
+// heartbeat writes the heartbeat row.
+func (o *owner) heartbeat() error {
+	status, _ := o.board.get()
+	return o.send("the heartbeat", tableMessage(o.topics.Table(), &codec.Heartbeat{
+		Version: o.last.Version, Epoch: o.epoch, Owner: o.cfg.NodeID, At: o.now(),
+		Engine: o.last.Engine, BaseDigest: o.last.BaseDigest, Reasons: status.Reasons,
+	}))
+}
+
+// heal is rule 6, for what the follower has seen since the last time.
+func (o *owner) heal() error {
+	var spoiled bool
+	o.follower.with(func(f *fold.Fold) { spoiled = f.Next() > o.healedTo && len(f.Heal(o.epoch)) > 0 })
+	if !spoiled {
+		return nil
+	}
+	// Only what was read back is known to be the last of its key: healing from an
+	// older state would write an older row over a newer one of our own.
+	if err := o.follower.wait(o.ctx, func(f *fold.Fold) bool { return f.Next() > o.lastWritten && !f.Collecting() }); err != nil {
+		return nil // the owner has ended
+	}
+	var records []codec.Record
+	o.follower.with(func(f *fold.Fold) { records = f.Heal(o.epoch) })
+	o.metrics.healed.Add(float64(len(records)))
+	return o.rewrite("healing", records)
+}
+
+// rewrite writes records again that lie in the table already, one way or another.
+func (o *owner) rewrite(what string, records []codec.Record, more ...*sarama.ProducerMessage) error {
+	out := make([]*sarama.ProducerMessage, 0, len(records)+len(more))
+	for _, r := range records {
+		out = append(out, tableMessage(o.topics.Table(), r))
+	}
+	if out = append(out, more...); len(out) == 0 {
+		return nil
+	}
+	o.log.Info("writing again", "why", what, "records", len(out))
+	if err := o.send(what, out...); err != nil {
+		return err
+	}
+	o.healedTo = o.lastWritten
+	return nil
+}
+
+// complete is rules 3 and 6 at the take-over: what the counting commit row holds and
+// the owner before may not have come to, and what is to be healed, before anything
+// new is judged.
+func (o *owner) complete(r recovered) error {
+	o.metrics.completed.Add(float64(len(r.completion)))
+	o.metrics.healed.Add(float64(len(r.healing)))
+	var decisions []*sarama.ProducerMessage
+	if r.commit != nil {
+		for _, d := range r.commit.WithEpoch(o.epoch).Decisions {
+			decisions = append(decisions, topicMessage(o.topics.Decisions(), codec.EncodeDecision(d)))
+		}
+	}
+	return o.rewrite("completion", append(r.completion, r.healing...), decisions...)
+}
