@@ -10,8 +10,11 @@ import (
 
 // definition is a definition as /v1/definitions shows it.
 type definition struct {
-	Name    viewkeeper.Name        `json:"name"`
-	Kind    viewkeeper.Kind        `json:"kind"`
+	Name viewkeeper.Name `json:"name"`
+	Kind viewkeeper.Kind `json:"kind"`
+	// ID is the version of the statement that created the name; Version that of
+	// the one that changed the row last.
+	ID      viewkeeper.Version     `json:"id"`
 	Version viewkeeper.Version     `json:"version"`
 	Columns []viewkeeper.Column    `json:"columns"`
 	Reads   []viewkeeper.Reference `json:"reads"`
@@ -27,7 +30,7 @@ type definition struct {
 func (s *Server) definition(f *registry.Factory, d *registry.Definition) definition {
 	row := d.Row.Definition
 	out := definition{
-		Name: row.Name, Kind: row.Kind, Version: d.Row.Version,
+		Name: row.Name, Kind: row.Kind, ID: row.ID, Version: d.Row.Version,
 		Columns: emptyIfNil(d.Columns), Reads: emptyIfNil(d.Reads), ReadBy: emptyIfNil(f.ReadBy(row.Name)),
 		State: d.State(), SQL: row.SQL, Comment: row.Comment, HistoryLength: s.cfg.Node.HistoryLength(row.Name),
 	}

@@ -137,10 +137,25 @@ func (w *world) Decisions(_ context.Context, q DecisionQuery) (DecisionPage, err
 
 func (w *world) HistoryLength(viewkeeper.Name) int { return 1 }
 
-func (w *world) Nodes() ([]viewkeeper.Status, <-chan struct{}) {
+func (w *world) Nodes() []viewkeeper.Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.nodes, w.changed
+	return w.nodes
+}
+
+func (w *world) WaitFleet(ctx context.Context, v viewkeeper.Version) (reached, missing []string, err error) {
+	err = w.wait(ctx, func() bool {
+		reached, missing = nil, nil
+		for _, n := range w.nodes {
+			if n.Version >= v {
+				reached = append(reached, n.Node)
+			} else {
+				missing = append(missing, n.Node)
+			}
+		}
+		return len(missing) == 0
+	})
+	return reached, missing, err
 }
 
 func (w *world) Watch(ctx context.Context, from viewkeeper.Version, send func(Event) error) error {

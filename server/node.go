@@ -40,9 +40,13 @@ type Node interface {
 	// HistoryLength counts the decisions known here that changed the name.
 	HistoryLength(name viewkeeper.Name) int
 
-	// Nodes is the status of every live node, and a channel that is closed when
-	// that list may have changed.
-	Nodes() ([]viewkeeper.Status, <-chan struct{})
+	// Nodes is the status of every live node.
+	Nodes() []viewkeeper.Status
+
+	// WaitFleet waits until every live node has v, and tells who has it and who
+	// has not. A node that leaves during the wait stops counting. The error is the
+	// context's; without one nobody is missing.
+	WaitFleet(ctx context.Context, v viewkeeper.Version) (reached, missing []string, err error)
 
 	// Watch calls send for each version above from that changed something, in
 	// order, each when the node's factory has it, until ctx ends or send fails.

@@ -19,7 +19,8 @@ const (
 	CodeUnreachable      viewkeeper.Code = "UNREACHABLE"
 	CodeTimeout          viewkeeper.Code = "TIMEOUT"
 	CodeStopping         viewkeeper.Code = "STOPPING"
-	CodeInternal         viewkeeper.Code = "INTERNAL"
+	CodeGone             viewkeeper.Code = "GONE"
+	CodeInternal                         = viewkeeper.CodeInternal
 )
 
 // Problem is the body of every answer that is an error, application/problem+json
@@ -77,6 +78,8 @@ func title(code viewkeeper.Code) string {
 		return "Not in time"
 	case CodeStopping:
 		return "This node is stopping"
+	case CodeGone:
+		return "It is no longer kept"
 	case CodeInternal:
 		return "The server failed"
 	case viewkeeper.CodeNotFound:

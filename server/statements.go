@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/ddl"
 )
 
@@ -109,8 +110,10 @@ func (s *Server) readSubmission(w http.ResponseWriter, r *http.Request) (viewkee
 		}
 		body.ID = key
 	}
-	if len(body.ID) > 128 || strings.Contains(body.ID, ":") {
-		return none, problemf(http.StatusBadRequest, CodeBadRequest, "the statement id %q: use up to 128 bytes without a colon", body.ID)
+	if body.ID != "" {
+		if err := codec.CheckID(body.ID); err != nil {
+			return none, problemf(http.StatusBadRequest, CodeBadRequest, "the statement id: %v", err)
+		}
 	}
 	return viewkeeper.Submission{
 		SQL: body.SQL, ID: body.ID, ExpectVersion: body.ExpectVersion, Reason: body.Reason,
@@ -217,9 +220,10 @@ func (s *Server) answerDecision(ctx context.Context, w http.ResponseWriter, d vi
 		w.Header().Set(HeaderVersion, s.cfg.Node.Status().Version.String())
 		writeJSON(w, http.StatusOK, answer)
 	case wait == "fleet":
-		reached, missing := s.waitFleet(ctx, d.Version)
+		// The error is the end of the wait; who is missing says the rest.
+		reached, missing, _ := s.cfg.Node.WaitFleet(ctx, d.Version)
 		w.Header().Set(HeaderVersion, s.cfg.Node.Status().Version.String())
-		writeJSON(w, http.StatusOK, fleetAnswer{Decision: d, Reached: reached, Missing: missing})
+		writeJSON(w, http.StatusOK, fleetAnswer{Decision: d, Reached: emptyIfNil(reached), Missing: emptyIfNil(missing)})
 	default:
 		writeJSON(w, http.StatusOK, d)
 	}
@@ -228,32 +232,6 @@ func (s *Server) answerDecision(ctx context.Context, w http.ResponseWriter, d vi
 func writeRefusal(w http.ResponseWriter, d viewkeeper.Decision) {
 	writeBody(w, http.StatusUnprocessableEntity, "application/problem+json",
 		refusal{Decision: d, Status: http.StatusUnprocessableEntity, Title: title(d.Code), Detail: d.Message})
-}
-
-// waitFleet waits until every live node has v. Who is live is asked anew at each
-// change, so that a node that leaves during the wait stops counting.
-func (s *Server) waitFleet(ctx context.Context, v viewkeeper.Version) (reached, missing []string) {
-	for {
-		nodes, changed := s.cfg.Node.Nodes()
-		reached, missing = []string{}, []string{}
-		for _, n := range nodes {
-			if n.Version >= v {
-				reached = append(reached, n.Node)
-			} else {
-				missing = append(missing, n.Node)
-			}
-		}
-		if len(missing) == 0 && len(reached) > 0 {
-			return reached, missing
-		}
-		select {
-		case <-changed:
-		case <-s.stopping:
-			return reached, missing
-		case <-ctx.Done():
-			return reached, missing
-		}
-	}
 }
 
 // getStatement answers what became of a statement.

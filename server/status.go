@@ -1,21 +1,50 @@
 package server
 
 import (
+	"context"
 	"net/http"
+	"strings"
 
 	"github.com/viewkeeper/viewkeeper"
 )
 
-func (s *Server) getStatus(w http.ResponseWriter, _ *http.Request) *Problem {
-	writeJSON(w, http.StatusOK, normalized(s.cfg.Node.Status()))
+// getStatus says what the node says of itself. With min_version it waits for that
+// version first, up to timeout.
+func (s *Server) getStatus(w http.ResponseWriter, r *http.Request) *Problem {
+	p := params{r: r}
+	v, timeout := p.version("min_version"), p.duration("timeout", defaultWait)
+	if p.problem != nil {
+		return p.problem
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	defer cancel()
+	if err := s.cfg.Node.WaitVersion(ctx, v); err != nil {
+		st := s.cfg.Node.Status()
+		return problemf(http.StatusGatewayTimeout, CodeTimeout, "version %s was not reached in %s; node %s is at %s", v, timeout, st.Node, st.Version)
+	}
+	st := normalized(s.cfg.Node.Status())
+	w.Header().Set(HeaderVersion, st.Version.String())
+	writeJSON(w, http.StatusOK, st)
 	return nil
 }
 
-// getNodes lists every live node, from the nodes topic.
-func (s *Server) getNodes(w http.ResponseWriter, _ *http.Request) *Problem {
-	nodes, _ := s.cfg.Node.Nodes()
+// getNodes lists every live node, from the nodes topic. With min_version it waits
+// first until all of them have that version, up to timeout.
+func (s *Server) getNodes(w http.ResponseWriter, r *http.Request) *Problem {
+	p := params{r: r}
+	v, timeout := p.version("min_version"), p.duration("timeout", defaultWait)
+	if p.problem != nil {
+		return p.problem
+	}
+	if v > 0 {
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		defer cancel()
+		if _, missing, err := s.cfg.Node.WaitFleet(ctx, v); err != nil {
+			return problemf(http.StatusGatewayTimeout, CodeTimeout, "not every live node reached version %s in %s; missing: %s", v, timeout, strings.Join(missing, ", "))
+		}
+	}
 	list := []viewkeeper.Status{}
-	for _, st := range nodes {
+	for _, st := range s.cfg.Node.Nodes() {
 		list = append(list, normalized(st))
 	}
 	writeJSON(w, http.StatusOK, map[string][]viewkeeper.Status{"nodes": list})

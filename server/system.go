@@ -26,8 +26,7 @@ func (s *Server) systemTable(ctx context.Context, table string) (any, error) {
 	case "decisions":
 		return s.systemDecisions(ctx)
 	case "nodes":
-		nodes, _ := s.cfg.Node.Nodes()
-		return emptyIfNil(nodes), nil
+		return emptyIfNil(s.cfg.Node.Nodes()), nil
 	case "settings":
 		rows := []map[string]string{}
 		for _, set := range s.cfg.Settings {

@@ -71,7 +71,10 @@ func (s *Server) getWatch(w http.ResponseWriter, r *http.Request) *Problem {
 		return out.write("id: %s\ndata: %s\n\n", e.Version, data)
 	})
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn("a watch ended early", "from", from, "error", err)
+		// The status was sent with the first byte, so the reason is an event too.
+		if reason, encodeErr := json.Marshal(problemf(http.StatusGone, CodeGone, "%v", err)); encodeErr == nil {
+			_ = out.write("event: error\ndata: %s\n\n", reason)
+		}
 	}
 	cancel()
 	<-pings
