@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/registry"
+	"github.com/viewkeeper/viewkeeper/registry/duckdb"
+)
+
+const envTestKeeper = "VIEWKEEPER_TEST_KEEPER"
+
+func TestMain(m *testing.M) {
+	if IsChild() {
+		os.Exit(Main())
+	}
+	if os.Getenv(envTestKeeper) == "1" {
+		keeperForTest()
+	}
+	os.Exit(m.Run())
+}
+
+// testLog writes to the test's log, for as long as the test runs.
+type testLog struct {
+	t    testing.TB
+	mu   sync.Mutex
+	over bool
+}
+
+func (l *testLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		l.t.Logf("%s", p)
+	}
+	return len(p), nil
+}
+
+func testConfig(t testing.TB, change func(*Config)) Config {
+	log := &testLog{t: t}
+	t.Cleanup(func() {
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		log.over = true
+	})
+	cfg := Config{
+		Options: duckdb.Options{BaseSQL: "CREATE TABLE t (i BIGINT); INSERT INTO t VALUES (1), (2)"},
+		Log:     slog.New(slog.NewTextHandler(log, nil)),
+		faults:  true,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	return cfg
+}
+
+func startTestServer(t testing.TB, change func(*Config)) *Server {
+	t.Helper()
+	s, err := StartServer(context.Background(), testConfig(t, change))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// ask runs a query and gives its one value and its version.
+func ask(t testing.TB, s *Server, sql string) (string, viewkeeper.Version) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	r, err := s.Query(ctx, duckdb.QueryRequest{SQL: sql})
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	defer r.Body.Close()
+	value, err := oneValue(r.Body)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return value, r.Version
+}
+
+func oneValue(body io.Reader) (string, error) {
+	reader, err := ipc.NewReader(body)
+	if err != nil {
+		return "", err
+	}
+	defer reader.Release()
+	value, rows := "", 0
+	for reader.Next() {
+		batch := reader.RecordBatch()
+		rows += int(batch.NumRows())
+		value = batch.Column(0).ValueStr(0)
+	}
+	if reader.Err() == nil && rows != 1 {
+		return "", fmt.Errorf("%d rows", rows)
+	}
+	return value, reader.Err()
+}
+
+// current waits until a child is ready and gives it.
+func (s *supervisor) currentForTest(t testing.TB) *process {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	p, err := s.acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.leave()
+	return p
+}
+
+func (s *supervisor) faultForTest(ctx context.Context, t testing.TB, kind string) error {
+	t.Helper()
+	return s.roundTrip(ctx, s.currentForTest(t), methodFault, faultParams{Kind: kind}, nil)
+}
+
+func view(name, query string) registry.Apply {
+	n, err := viewkeeper.ParseName(name)
+	if err != nil {
+		panic(err)
+	}
+	return registry.Apply{Name: n, Query: query}
+}
+
+func TestServerInAChild(t *testing.T) {
+	s := startTestServer(t, nil)
+	err := s.Apply(context.Background(), 7, false, []registry.Apply{
+		view("a.one", "SELECT i AS n FROM main.t"),
+		view("b.two", "SELECT sum(n) FROM a.one"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if value, version := ask(t, s, "FROM b.two"); value != "3" || version != 7 {
+		t.Fatal(value, version)
+	}
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/viewkeeper/viewkeeper/registry"
+	"github.com/viewkeeper/viewkeeper/registry/duckdb"
+)
+
+// The environment of a child, and what it inherits beyond the standard files.
+const (
+	envChild  = "VIEWKEEPER_ENGINE_CHILD"
+	envFaults = "VIEWKEEPER_ENGINE_FAULTS"
+
+	listenerFD = 3 // the listening socket
+	lifeFD     = 4 // the life pipe: its end of file means that the keeper is gone
+)
+
+// acceptPause is the wait before another try when there are too many open files.
+const acceptPause = 10 * time.Millisecond
+
+// goMemory bounds the Go side of a child, softly. It holds one batch a query.
+const goMemory = 256 << 20
+
+// IsChild reports whether this process was started to be an engine.
+func IsChild() bool { return os.Getenv(envChild) == "1" }
+
+// Main is the whole life of an engine process; it gives the exit status. It
+// returns only on an error, since a child ends by its keeper's hand or with it.
+func Main() int {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "engine:", err)
+		return 2
+	}
+	return 0
+}
+
+func run() error {
+	// Ctrl-C in a terminal reaches the whole process group. It is the keeper that
+	// decides when its engines end.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	debug.SetMemoryLimit(goMemory)
+	protect()
+
+	inherited := os.NewFile(listenerFD, "listener")
+	life := os.NewFile(lifeFD, "life")
+	if inherited == nil || life == nil {
+		return errors.New("this is the engine of a viewkeeper process, which starts it; it can't be started by hand")
+	}
+	listener, err := net.FileListener(inherited)
+	if err != nil {
+		return fmt.Errorf("this is the engine of a viewkeeper process, which starts it; it can't be started by hand (%w)", err)
+	}
+	inherited.Close()
+	go endWithKeeper(life, listener.Addr().String())
+
+	c := &child{faults: os.Getenv(envFaults) == "1"}
+	for {
+		conn, err := listener.Accept()
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			time.Sleep(acceptPause) // until some of the calls under way are done
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		go c.serve(conn.(*net.UnixConn))
+	}
+}
+
+// endWithKeeper ends this process when the keeper's end of the pipe is closed, by
+// itself or because the keeper died, whatever the engine is doing. Pdeathsig would
+// go by the thread that started the child, not by the process.
+func endWithKeeper(life io.Reader, socket string) {
+	_, _ = io.Copy(io.Discard, life)
+	// A keeper that was killed could not tidy up. The folder stays while another
+	// engine's socket is in it.
+	_ = os.Remove(socket)
+	_ = os.Remove(filepath.Dir(socket))
+	os.Exit(0)
+}
+
+// child is what an engine process holds.
+type child struct {
+	faults bool
+
+	// mu is held for writing while the engine opens, for reading by every call.
+	mu      sync.RWMutex
+	planner registry.Planner
+	server  *duckdb.Server
+
+	// planning makes calls of the planner one at a time: it serves one caller, and
+	// a call that was cancelled may still be ending when the next one comes.
+	planning sync.Mutex
+}
+
+// serve answers the one call of a connection.
+func (c *child) serve(conn *net.UnixConn) {
+	defer conn.Close()
+	kind, n, err := readHeader(conn)
+	if err != nil || kind != frameCall {
+		return
+	}
+	payload, err := readPayload(conn, n)
+	if err != nil {
+		return
+	}
+	var request call
+	if err := json.Unmarshal(payload, &request); err != nil {
+		_ = writeJSON(conn, frameError, toWire(err))
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		// The keeper sends nothing more: this returns when it closes its side, or when
+		// the call is done and the connection is closed here.
+		_, _ = io.Copy(io.Discard, conn)
+		cancel()
+		_ = conn.SetWriteDeadline(past)
+	}()
+	c.answer(ctx, conn, request)
+	conn.Close()
+	<-watched
+}
+
+// answer runs a call and writes all of its frames.
+func (c *child) answer(ctx context.Context, conn *net.UnixConn, request call) {
+	if request.Method == methodQuery {
+		c.query(ctx, conn, request.Params)
+		return
+	}
+	reply, err := c.handle(ctx, request)
+	if err != nil {
+		_ = writeJSON(conn, frameError, toWire(err))
+		return
+	}
+	if err := writeJSON(conn, frameReply, reply); err != nil {
+		_ = writeJSON(conn, frameError, toWire(err))
+	}
+}

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/registry"
+	"github.com/viewkeeper/viewkeeper/registry/duckdb"
+)
+
+// The methods. "open" is the first call of every child.
+const (
+	methodOpen     = "open"
+	methodDescribe = "describe"
+	methodParse    = "parse"
+	methodBind     = "bind"
+	methodSettle   = "settle"
+	methodReset    = "reset"
+	methodApply    = "apply"
+	methodRestore  = "restore"
+	methodQuery    = "query"
+	methodFault    = "fault" // tests only
+)
+
+// role is what a child is for.
+type role string
+
+const (
+	rolePlanner role = "planner"
+	roleServer  role = "server"
+)
+
+type openParams struct {
+	Role    role           `json:"role"`
+	Options duckdb.Options `json:"options"`
+}
+
+type parseParams struct {
+	Queries []registry.Query `json:"queries"`
+}
+
+type bindParams struct {
+	Stubs   []registry.Stub  `json:"stubs"`
+	Queries []registry.Query `json:"queries"`
+}
+
+type settleParams struct {
+	Keep bool `json:"keep"`
+}
+
+type applyParams struct {
+	Version viewkeeper.Version `json:"version"`
+	Reset   bool               `json:"reset"`
+	Changes []registry.Apply   `json:"changes"`
+}
+
+// past is a deadline that is over.
+var past = time.Unix(1, 0)
+
+// handle runs a call that has one reply.
+func (c *child) handle(ctx context.Context, request call) (any, error) {
+	switch request.Method {
+	case methodOpen:
+		return withParams(request, func(p openParams) (any, error) { return nil, c.open(ctx, p) })
+	case methodFault:
+		return withParams(request, func(p faultParams) (any, error) { return nil, c.fault(p) })
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if request.Method == methodApply || request.Method == methodRestore {
+		return withParams(request, func(p applyParams) (any, error) { return c.apply(ctx, request.Method, p) })
+	}
+	if c.planner == nil {
+		return nil, errNotOpen
+	}
+	c.planning.Lock()
+	defer c.planning.Unlock()
+	switch request.Method {
+	case methodDescribe:
+		return c.planner.Describe(ctx)
+	case methodParse:
+		return withParams(request, func(p parseParams) (any, error) { return c.planner.Parse(ctx, p.Queries) })
+	case methodBind:
+		return withParams(request, func(p bindParams) (any, error) { return c.planner.Bind(ctx, p.Stubs, p.Queries) })
+	case methodSettle:
+		return withParams(request, func(p settleParams) (any, error) { return nil, c.planner.Settle(ctx, p.Keep) })
+	case methodReset:
+		return nil, c.planner.Reset(ctx)
+	}
+	return nil, fmt.Errorf("engine: no method %q", request.Method)
+}
+
+// apply runs the two methods that change a server's views.
+func (c *child) apply(ctx context.Context, method string, p applyParams) (any, error) {
+	switch {
+	case c.server == nil:
+		return nil, errNotOpen
+	case method == methodApply:
+		return nil, c.server.Apply(ctx, p.Version, p.Reset, p.Changes)
+	}
+	left, err := c.server.Restore(ctx, p.Version, p.Changes)
+	texts := make([]string, len(left))
+	for i, l := range left {
+		texts[i] = l.Error()
+	}
+	return texts, err
+}
+
+var errNotOpen = errors.New("engine: not open for this method")
+
+func withParams[P any](request call, f func(P) (any, error)) (any, error) {
+	var p P
+	if err := json.Unmarshal(request.Params, &p); err != nil {
+		return nil, fmt.Errorf("engine: the parameters of %q can't be read: %w", request.Method, err)
+	}
+	return f(p)
+}
+
+// open makes the child what it is for.
+func (c *child) open(ctx context.Context, p openParams) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.planner != nil || c.server != nil {
+		return errors.New("engine: already open")
+	}
+	switch p.Role {
+	case rolePlanner:
+		c.planner, err = openPlanner(ctx, p.Options)
+	case roleServer:
+		c.server, err = duckdb.OpenServer(ctx, p.Options)
+	default:
+		err = fmt.Errorf("engine: no role %q", p.Role)
+	}
+	return err
+}
+
+// sendBuffer is the socket's buffer on the engine's side: with room for some
+// batches the engine goes on while the keeper writes the last one to its client.
+const sendBuffer = 4 << 20
+
+// query runs a query and writes its answer as it comes.
+func (c *child) query(ctx context.Context, conn *net.UnixConn, params json.RawMessage) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	fail := func(err error) { _ = writeJSON(conn, frameError, toWire(err)) }
+	var request duckdb.QueryRequest
+	if err := json.Unmarshal(params, &request); err != nil {
+		fail(err)
+		return
+	}
+	if c.server == nil {
+		fail(errNotOpen)
+		return
+	}
+	result, err := c.server.Query(ctx, request)
+	if err != nil {
+		fail(err)
+		return
+	}
+	defer result.Body.Close()
+	_ = conn.SetWriteBuffer(sendBuffer)
+	if err := writeJSON(conn, frameReply, result); err != nil {
+		return
+	}
+	if _, err := io.Copy(&dataWriter{w: conn}, result.Body); err != nil {
+		fail(err) // or the keeper is gone, and this does nothing
+		return
+	}
+	_ = writeFrame(conn, frameEnd, nil)
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/viewkeeper/viewkeeper/registry"
+	"github.com/viewkeeper/viewkeeper/registry/duckdb"
+)
+
+var errClosed = duckdb.ErrClosed
+
+// Planner is a [registry.Planner] whose engine is a child process.
+//
+// Each child begins with an empty scratch catalog, so its loss is told to the
+// caller exactly once: by the call that it was lost in, or else by the next one,
+// which then does nothing.
+type Planner struct {
+	supervisor *supervisor
+
+	mu   sync.Mutex
+	used *process // the child that the last call ran on, nil before the first
+}
+
+var _ registry.Planner = (*Planner)(nil)
+
+// StartPlanner starts a planner's child and waits until it is open. An error in the
+// base is given as it is; ctx bounds the start alone.
+func StartPlanner(ctx context.Context, cfg Config) (*Planner, error) {
+	s, err := newSupervisor(ctx, cfg, rolePlanner, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Planner{supervisor: s}, nil
+}
+
+// Describe is that of [registry.Planner].
+func (p *Planner) Describe(ctx context.Context) (*registry.Engine, error) {
+	var e *registry.Engine
+	err := p.call(ctx, methodDescribe, struct{}{}, &e)
+	return e, err
+}
+
+// Parse is that of [registry.Planner].
+func (p *Planner) Parse(ctx context.Context, queries []registry.Query) ([]registry.Parsed, error) {
+	var parsed []registry.Parsed
+	err := p.call(ctx, methodParse, parseParams{queries}, &parsed)
+	return parsed, err
+}
+
+// Bind is that of [registry.Planner].
+func (p *Planner) Bind(ctx context.Context, stubs []registry.Stub, queries []registry.Query) ([]registry.Bound, error) {
+	var bound []registry.Bound
+	err := p.call(ctx, methodBind, bindParams{stubs, queries}, &bound)
+	return bound, err
+}
+
+// Settle is that of [registry.Planner].
+func (p *Planner) Settle(ctx context.Context, keep bool) error {
+	return p.call(ctx, methodSettle, settleParams{keep}, nil)
+}
+
+// Reset is that of [registry.Planner].
+func (p *Planner) Reset(ctx context.Context) error {
+	return p.call(ctx, methodReset, struct{}{}, nil)
+}
+
+// Close ends the child.
+func (p *Planner) Close() error { return p.supervisor.Close() }
+
+// Ready gives nil when the engine is there, else why it is not: a call made now
+// would wait for the next one, or fail when that does not start.
+func (p *Planner) Ready() error { return p.supervisor.ready() }
+
+// Losses counts the engines that were lost, killed or replaced so far.
+func (p *Planner) Losses() int64 { return p.supervisor.losses() }
+
+func (p *Planner) call(ctx context.Context, method string, params, result any) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.supervisor.cfg.CallTimeout)
+		defer cancel()
+	}
+	child, err := p.supervisor.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer child.leave()
+	if before := p.used; before != nil && before != child {
+		p.used = nil
+		<-before.exited
+		return before.lost
+	}
+	p.used = child
+	err = p.supervisor.roundTrip(ctx, child, method, params, result)
+	if registry.AsLost(err) != nil {
+		p.used = nil
+	}
+	return outOfMemory(child, err)
+}
+
+// outOfMemory replaces a child whose engine ran out of its memory: it does not give
+// back what it has.
+func outOfMemory(p *process, err error) error {
+	if err != nil && strings.Contains(err.Error(), string(duckdb.CodeMemory)) {
+		p.retire("its engine ran out of memory")
+	}
+	return err
+}

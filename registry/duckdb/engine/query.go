@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/viewkeeper/viewkeeper/registry"
+	"github.com/viewkeeper/viewkeeper/registry/duckdb"
+)
+
+// Query is that of [duckdb.Server]; the body comes over the query's connection.
+//
+// When the engine is lost the error, or the body's, is a *[registry.LostError]: the
+// query can be asked again, on the engine that is being started. The engine ends a
+// query at its timeout; one that does not end then is killed after the grace, and
+// so is one that does not end after Close, or after ctx.
+func (s *Server) Query(ctx context.Context, req duckdb.QueryRequest) (*duckdb.Result, error) {
+	cancel := context.CancelFunc(func() {})
+	if req.Timeout > 0 {
+		// The wait for an engine counts.
+		ctx, cancel = context.WithTimeout(ctx, req.Timeout)
+	}
+	p, err := s.supervisor.acquire(ctx)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	conn, err := s.supervisor.send(ctx, p, methodQuery, req)
+	if err != nil {
+		p.leave()
+		cancel()
+		return nil, err
+	}
+	b := &body{
+		supervisor: s.supervisor, process: p, ctx: ctx, release: cancel, closed: make(chan struct{}),
+		conn: conn, buffered: bufio.NewReaderSize(conn, readBuffer),
+	}
+	b.mu.Lock()
+	b.stop = context.AfterFunc(ctx, b.end)
+	b.mu.Unlock()
+	kind, payload, err := readAnswer(b.buffered)
+	var result duckdb.Result
+	switch {
+	case b.ended():
+		err = b.endError()
+	case err != nil:
+		err = b.broken(err)
+	case kind == frameError:
+		err = b.failed(readError(payload))
+	case kind != frameReply:
+		err = b.broken(fmt.Errorf("a frame %q instead of a reply", kind))
+	default:
+		if err = json.Unmarshal(payload, &result); err == nil {
+			result.Body = b
+			return &result, nil
+		}
+		err = b.broken(fmt.Errorf("a reply that can't be read: %w", err))
+	}
+	b.Close()
+	return nil, err
+}
+
+// readBuffer holds about one batch as the engine sends them.
+const readBuffer = 256 << 10
+
+// body is the stream of a query's answer. Read is for one goroutine; Close may be
+// called from any, at any time.
+type body struct {
+	supervisor *supervisor
+	process    *process
+	conn       *net.UnixConn
+	ctx        context.Context
+	release    context.CancelFunc
+
+	// Of Read alone.
+	buffered *bufio.Reader // over conn
+	left     int           // bytes of the data frame that are not read yet
+	err      error         // what Read gives from now on
+
+	closed chan struct{} // closed when the connection is
+
+	mu       sync.Mutex
+	stop     func() bool // takes the end of ctx off
+	complete bool        // the engine has said its last word
+	// ending says that somebody drains the connection: what Read takes from it from
+	// then on has holes, and must not be given to anybody.
+	ending bool
+}
+
+// Read gives the next bytes of the Arrow IPC stream.
+func (b *body) Read(p []byte) (int, error) {
+	if b.err != nil || len(p) == 0 {
+		return 0, b.err
+	}
+	for b.left == 0 {
+		kind, n, err := readHeader(b.buffered)
+		switch {
+		case b.ended():
+			b.err = b.endError()
+		case err != nil:
+			b.err = b.broken(err)
+		case kind == frameData:
+			b.left = n
+		case kind == frameEnd:
+			b.finish()
+			b.err = io.EOF
+		case kind == frameError:
+			payload, err := readPayload(b.buffered, n)
+			switch {
+			case b.ended():
+				b.err = b.endError()
+			case err != nil:
+				b.err = b.broken(err)
+			default:
+				b.err = b.failed(readError(payload))
+			}
+		default:
+			b.err = b.broken(fmt.Errorf("a frame %q in a stream", kind))
+		}
+		if b.err != nil {
+			return 0, b.err
+		}
+	}
+	n, err := b.buffered.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	switch {
+	case b.ended():
+		b.err = b.endError()
+		return 0, b.err
+	case err != nil:
+		b.err = b.broken(err)
+	}
+	return n, b.err
+}
+
+// WriteTo writes the rest of the stream, in larger pieces than io.Copy would.
+func (b *body) WriteTo(w io.Writer) (int64, error) {
+	buf := make([]byte, readBuffer)
+	var total int64
+	for {
+		n, err := b.Read(buf)
+		if n > 0 {
+			written, err := w.Write(buf[:n])
+			total += int64(written)
+			if err != nil {
+				return total, err
+			}
+		}
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// Close ends the query and waits until the engine has let go of it.
+func (b *body) Close() error {
+	b.end()
+	<-b.closed
+	return nil
+}
+
+// finish notes that the engine has said its last word.
+func (b *body) finish() {
+	b.mu.Lock()
+	b.complete = true
+	b.mu.Unlock()
+}
+
+// end cancels the query, gives it the grace to end, and kills the engine when it
+// has not. It runs once.
+func (b *body) end() {
+	b.mu.Lock()
+	if b.ending {
+		b.mu.Unlock()
+		return
+	}
+	b.ending = true
+	complete, stop := b.complete, b.stop
+	b.mu.Unlock()
+	defer close(b.closed)
+	defer b.process.leave()
+	defer b.release()
+	stop()
+	if !complete {
+		b.drain()
+	}
+	b.conn.Close()
+}
+
+// drain waits for the engine to close the connection, and throws away what still
+// comes, also in place of a Read that is under way.
+func (b *body) drain() {
+	b.supervisor.cancelCall(b.conn)
+	_, err := io.Copy(io.Discard, b.conn)
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		b.process.kill(&registry.LostError{Detail: fmt.Sprintf("killed: a query that was ended did not end within %s", b.supervisor.cfg.Grace)})
+	}
+}
+
+// failed is the error that the engine gave; its end is the query's.
+func (b *body) failed(err error) error {
+	b.finish()
+	return outOfMemory(b.process, err)
+}
+
+// ended reports whether the query was ended from this side.
+func (b *body) ended() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ending
+}
+
+func (b *body) endError() error {
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	return errReadAfterClose
+}
+
+// broken is the error of a connection that ended too early.
+func (b *body) broken(cause error) error {
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	lost := b.process.lostError(cause)
+	if b.supervisor.ctx.Err() != nil {
+		return errClosed
+	}
+	return lost
+}
+
+var errReadAfterClose = errors.New("engine: read after Close")

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/registry"
+	"github.com/viewkeeper/viewkeeper/registry/duckdb"
+)
+
+// Server is a duckdb.Server whose engine is a child process.
+//
+// It remembers everything that was applied, and gives it to each new child before
+// the first query: who applies need not know that the engine was lost.
+type Server struct {
+	supervisor *supervisor
+
+	applying sync.Mutex // held by Apply for its whole time
+
+	mu    sync.Mutex // held for a moment
+	given given
+}
+
+var _ registry.Applier = (*Server)(nil)
+
+// StartServer starts a server's child and waits until it is open: the base, and no
+// definition, at version 0. ctx bounds the start alone.
+func StartServer(ctx context.Context, cfg Config) (*Server, error) {
+	s := &Server{}
+	var err error
+	s.supervisor, err = newSupervisor(ctx, cfg, roleServer, s.replay)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the child. Queries that are open end with an error.
+func (s *Server) Close() error { return s.supervisor.Close() }
+
+// Ready gives nil when the engine is there, else why it is not: a call made now
+// would wait for the next one, or fail when that does not start.
+func (s *Server) Ready() error { return s.supervisor.ready() }
+
+// Losses counts the engines that were lost, killed or replaced so far.
+func (s *Server) Losses() int64 { return s.supervisor.losses() }
+
+// References is [duckdb.References]; it asks no engine.
+func (s *Server) References(sql string) []string { return duckdb.References(sql) }
+
+// Apply is that of [duckdb.Server]. When the engine is lost meanwhile it is tried
+// once more on the next one, since all of it is applied or nothing.
+func (s *Server) Apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply) error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.supervisor.cfg.CallTimeout)
+		defer cancel()
+	}
+	lost := 0
+	for {
+		p, err := s.applyOn(ctx, applyParams{Version: version, Reset: reset, Changes: changes})
+		if err != nil {
+			l := registry.AsLost(err)
+			if lost++; l == nil || l.Timeout || lost > 1 {
+				return err
+			}
+			continue
+		}
+		s.mu.Lock()
+		s.given.add(version, reset, changes)
+		s.mu.Unlock()
+		// A child that is on its way out may have been followed by one that was given
+		// what was remembered a moment ago, without this. One that is not has no
+		// follower yet, and its follower will be given this too.
+		if !p.leaving() {
+			return nil
+		}
+	}
+}
+
+func (s *Server) applyOn(ctx context.Context, params applyParams) (*process, error) {
+	p, err := s.supervisor.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	return p, outOfMemory(p, s.supervisor.roundTrip(ctx, p, methodApply, params, nil))
+}
+
+// replay gives a new child what the ones before it had.
+func (s *Server) replay(ctx context.Context, p *process) error {
+	s.mu.Lock()
+	version, changes := s.given.all()
+	s.mu.Unlock()
+	if version == 0 && len(changes) == 0 {
+		return nil
+	}
+	var left []string
+	err := s.supervisor.roundTrip(ctx, p, methodRestore, applyParams{Version: version, Changes: changes}, &left)
+	for _, l := range left {
+		s.supervisor.cfg.Log.Error("a definition could not be given to the new engine; queries of it fail until it is applied again", "error", l)
+	}
+	return err
+}
+
+// given is all that was applied, in the order of each name's first coming. The
+// order of dependencies it nearly is; Restore manages with that.
+type given struct {
+	version viewkeeper.Version
+	changes []registry.Apply
+	place   map[viewkeeper.Name]int // in changes
+}
+
+func (g *given) add(version viewkeeper.Version, reset bool, changes []registry.Apply) {
+	g.version = version
+	if reset || g.place == nil {
+		g.changes, g.place = nil, map[viewkeeper.Name]int{}
+	}
+	dropped := false
+	for _, c := range changes {
+		at, known := g.place[c.Name]
+		switch {
+		case known:
+			g.changes[at] = c
+			dropped = dropped || isDrop(c)
+		case !isDrop(c):
+			g.place[c.Name] = len(g.changes)
+			g.changes = append(g.changes, c)
+		}
+	}
+	if !dropped {
+		return
+	}
+	kept := g.changes[:0]
+	clear(g.place)
+	for _, c := range g.changes {
+		if !isDrop(c) {
+			g.place[c.Name] = len(kept)
+			kept = append(kept, c)
+		}
+	}
+	clear(g.changes[len(kept):])
+	g.changes = kept
+}
+
+// all gives what a new child needs. The list is the caller's.
+func (g *given) all() (viewkeeper.Version, []registry.Apply) {
+	return g.version, append([]registry.Apply(nil), g.changes...)
+}
+
+func isDrop(c registry.Apply) bool { return c.Query == "" && c.Empty == nil }

@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/registry"
+	"github.com/viewkeeper/viewkeeper/registry/duckdb"
+)
+
+// The wire between the keeper and an engine: a unix stream socket, one call a
+// connection. Both ends are the same binary; the version in each frame only makes
+// sure of it.
+//
+//	frame    kind byte | version byte (1) | length, 4 bytes, big endian | payload
+//
+//	kind     from     payload
+//	C call   keeper   JSON of call; the first and only frame from this side
+//	R reply  engine   JSON of the answer
+//	D data   engine   bytes of a query's Arrow IPC stream, after its R
+//	Z end    engine   empty; the stream is whole
+//	E error  engine   JSON of wireError; instead of R, or in place of Z
+//
+//	call ends with   R for all methods but "query"; R D* Z for "query"; E at any time
+//
+// A keeper that closes its side, or only its sending half, cancels the call; the
+// engine then ends it and closes the connection. A connection that ends without
+// R, Z or E means that the engine is lost.
+
+const wireVersion = 1
+
+type frameKind byte
+
+const (
+	frameCall  frameKind = 'C'
+	frameReply frameKind = 'R'
+	frameData  frameKind = 'D'
+	frameEnd   frameKind = 'Z'
+	frameError frameKind = 'E'
+)
+
+const (
+	headerSize = 6
+	// maxMessage bounds a frame that is read whole. The largest is a whole catalog
+	// being applied.
+	maxMessage = 1 << 30
+	// maxData is the longest data frame; a longer piece is cut up.
+	maxData = 1 << 20
+)
+
+// call is the payload of a call frame.
+type call struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// putHeader writes a frame's header to the first bytes of b.
+func putHeader(b []byte, kind frameKind, length int) {
+	b[0], b[1] = byte(kind), wireVersion
+	binary.BigEndian.PutUint32(b[2:], uint32(length))
+}
+
+// writeFrame writes a frame with one write.
+func writeFrame(w io.Writer, kind frameKind, payload []byte) error {
+	if len(payload) > maxMessage {
+		return fmt.Errorf("engine: a message of %d bytes is over the limit of %d", len(payload), maxMessage)
+	}
+	b := make([]byte, headerSize+len(payload))
+	putHeader(b, kind, len(payload))
+	copy(b[headerSize:], payload)
+	_, err := w.Write(b)
+	return err
+}
+
+// writeJSON writes a frame with v's JSON.
+func writeJSON(w io.Writer, kind frameKind, v any) error {
+	payload, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("engine: %T can't be sent: %w", v, err)
+	}
+	return writeFrame(w, kind, payload)
+}
+
+// readHeader reads the start of a frame.
+func readHeader(r io.Reader) (frameKind, int, error) {
+	var b [headerSize]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return 0, 0, err
+	}
+	if b[1] != wireVersion {
+		return 0, 0, fmt.Errorf("engine: a frame of version %d instead of %d", b[1], wireVersion)
+	}
+	n := binary.BigEndian.Uint32(b[2:])
+	if n > maxMessage {
+		return 0, 0, fmt.Errorf("engine: a frame of %d bytes", n)
+	}
+	return frameKind(b[0]), int(n), nil
+}
+
+// readPayload reads the rest of a frame. It takes memory for what has come, not for
+// what the header promises.
+func readPayload(r io.Reader, n int) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(min(n, 64<<10))
+	if _, err := io.CopyN(&b, r, int64(n)); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// dataWriter writes what it is given as data frames.
+type dataWriter struct {
+	w      io.Writer
+	header [headerSize]byte
+}
+
+func (d *dataWriter) Write(p []byte) (int, error) {
+	written := 0
+	for len(p) > 0 {
+		piece := p[:min(len(p), maxData)]
+		putHeader(d.header[:], frameData, len(piece))
+		frame := net.Buffers{d.header[:], piece} // one system call on a socket
+		if _, err := frame.WriteTo(d.w); err != nil {
+			return written, err
+		}
+		written += len(piece)
+		p = p[len(piece):]
+	}
+	return written, nil
+}
+
+// wireError is an error as it crosses the wire. Kind tells which Go error it was.
+type wireError struct {
+	Kind    string          `json:"kind"`
+	Code    viewkeeper.Code `json:"code,omitempty"`
+	Message string          `json:"message,omitempty"`
+	At      int             `json:"at"`
+	Name    viewkeeper.Name `json:"name,omitzero"`
+}
+
+// The kinds of a wireError.
+const (
+	kindPlan     = "plan"     // *registry.PlanError
+	kindRefusal  = "refusal"  // *viewkeeper.Error
+	kindDeadline = "deadline" // context.DeadlineExceeded
+	kindCanceled = "canceled" // context.Canceled
+	kindClosed   = "closed"   // duckdb.ErrClosed
+	kindOther    = "other"
+)
+
+func toWire(err error) wireError {
+	var plan *registry.PlanError
+	var refusal *viewkeeper.Error
+	switch {
+	case errors.As(err, &plan):
+		return wireError{Kind: kindPlan, Code: plan.Code, Message: plan.Message, At: plan.At}
+	case errors.As(err, &refusal):
+		return wireError{Kind: kindRefusal, Code: refusal.Code, Message: refusal.Message, At: refusal.Offset, Name: refusal.Name}
+	case errors.Is(err, context.DeadlineExceeded):
+		return wireError{Kind: kindDeadline}
+	case errors.Is(err, context.Canceled):
+		return wireError{Kind: kindCanceled}
+	case errors.Is(err, duckdb.ErrClosed):
+		return wireError{Kind: kindClosed}
+	}
+	return wireError{Kind: kindOther, Message: err.Error()}
+}
+
+func (e wireError) err() error {
+	switch e.Kind {
+	case kindPlan:
+		return &registry.PlanError{Code: e.Code, Message: e.Message, At: e.At}
+	case kindRefusal:
+		return &viewkeeper.Error{Code: e.Code, Message: e.Message, Offset: e.At, Name: e.Name}
+	case kindDeadline:
+		return context.DeadlineExceeded
+	case kindCanceled:
+		return context.Canceled
+	case kindClosed:
+		return duckdb.ErrClosed
+	}
+	return errors.New(e.Message)
+}
+
+// readError reads the payload of an error frame.
+func readError(payload []byte) error {
+	var e wireError
+	if err := json.Unmarshal(payload, &e); err != nil {
+		return fmt.Errorf("engine: an error that can't be read: %w", err)
+	}
+	return e.err()
+}
