@@ -71,8 +71,8 @@ func (j *judgment) rewrite(s *viewkeeper.Rename, owned map[viewkeeper.Name]viewk
 		if n == s.From { // it reads itself, is broken, and stays so
 			continue
 		}
-		if w := j.writes[n]; w != nil && !w.row.Live() {
-			continue
+		if w := j.writes[n]; w != nil && w.action == viewkeeper.ActionDropped {
+			continue // it goes with the same set
 		}
 		if other := owned[n]; other != nil || j.writes[n] != nil {
 			return viewkeeper.ErrorAt(s.FromOffset, viewkeeper.CodeDuplicateTarget,

@@ -24,6 +24,7 @@ func (j *judgment) try(ctx context.Context, advance bool) error {
 	}
 	j.trial = t
 	d := t.delta()
+	j.carryOver(d)
 	policy := j.policy()
 	j.describe(d)
 	refusal := j.own()
@@ -47,6 +48,16 @@ func (j *judgment) try(ctx context.Context, advance bool) error {
 		j.catalog.current = &Factory{base: j.base, version: j.version, graph: t.after}
 	}
 	return nil
+}
+
+// carryOver takes from the broken those that only have another name now: they
+// were broken under the old one, and block nothing.
+func (j *judgment) carryOver(d *delta) {
+	for from, to := range j.renames {
+		if !j.before.get(from).ok() {
+			d.broken = slices.DeleteFunc(d.broken, func(n viewkeeper.Name) bool { return n == to })
+		}
+	}
 }
 
 // describe fills in what the statement does or would do.
