@@ -24,9 +24,12 @@
 //
 // # Files
 //
-//	space.go lex.go token.go literal.go   bytes → tokens → values
-//	statement.go split.go                 tokens → statements of a script
-//	parse.go create.go options.go ...     one statement → vocabulary
-//	fragment.go canonical.go              what the engine gets, what is compared
-//	edit.go placeholder.go check.go       bodies: edits, {begin}, what they may not hold
+//	space.go lex.go token.go literal.go    bytes → tokens → values
+//	statement.go split.go                  tokens → the statements of a script
+//	parse.go set.go                        a record → one statement or change set
+//	create.go options.go values.go         CREATE, the options of a materialized view
+//	drop.go rename.go comment.go names.go  the other statements
+//	fragment.go canonical.go               what the engine gets, what is compared
+//	placeholder.go edit.go check.go        bodies: {begin}, edits, what they may not hold
+//	limits.go hint.go                      sizes; what to say to what is not ours
 package ddl
