@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -79,12 +80,16 @@ type owner struct {
 	written []written
 }
 
-// written is a batch whose records are all acked. Its last record of the table lies
-// at offset last, -1 when it has none.
+// written is a batch that the writer is done with. Its records are all acked, and the
+// last one of the table lies at offset last; -1 says that it has none, and never that
+// the batch failed.
 type written struct {
 	last  int64
 	items []*item
 }
+
+// never is an offset that no follower comes to.
+const never = math.MaxInt64
 
 // fail ends the owner; only the first reason is its context's cause. The life is told
 // of a failure even when the session had ended before: its producer is not to be used

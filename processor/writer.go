@@ -40,36 +40,48 @@ func (o *owner) write() error {
 	}
 }
 
-// writeBatch is the group commit. The commit row is acked before anything else goes
-// out; then rows, ids and decisions go in one flight; the next commit row, which
-// overwrites the record of what is open, waits for all of its acks.
+// writeBatch writes a batch and leaves it to be finished.
 func (o *owner) writeBatch(batch []*item) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	last := int64(-1)
+	last, err := int64(-1), error(nil)
 	if slices.ContainsFunc(batch, func(it *item) bool { return it.version != 0 }) {
-		began := time.Now()
-		commit := commitRow(o.last, batch)
-		commit.At = o.now()
-		if err := o.send("the commit row", tableMessage(o.topics.Table(), commit)); err != nil {
-			return err
-		}
-		o.last = commit
-		if err := o.send("rows and decisions", o.flight(commit, batch)...); err != nil {
-			return err
-		}
-		last = o.lastWritten
-		o.metrics.commit.Observe(time.Since(began).Seconds())
-		o.metrics.batch.Observe(float64(len(batch)))
-		o.metrics.version.Set(float64(commit.Version))
-		o.board.update(func(s *Status) { s.Version = commit.Version })
+		last, err = o.commit(batch)
+	}
+	if err != nil {
+		last = never
 	}
 	o.mu.Lock()
 	o.written = append(o.written, written{last, batch})
 	o.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	o.finish(o.follower.next())
 	return nil
+}
+
+// commit is the group commit. The commit row is acked before anything else goes out;
+// then rows, ids and decisions go in one flight; the next commit row, which
+// overwrites the record of what is open, waits for all of its acks. It gives the
+// offset of the batch's last record of the table.
+func (o *owner) commit(batch []*item) (int64, error) {
+	began := time.Now()
+	commit := commitRow(o.last, batch)
+	commit.At = o.now()
+	if err := o.send("the commit row", tableMessage(o.topics.Table(), commit)); err != nil {
+		return 0, err
+	}
+	o.last = commit
+	if err := o.send("rows and decisions", o.flight(commit, batch)...); err != nil {
+		return 0, err
+	}
+	o.metrics.commit.Observe(time.Since(began).Seconds())
+	o.metrics.batch.Observe(float64(len(batch)))
+	o.metrics.version.Set(float64(commit.Version))
+	o.board.update(func(s *Status) { s.Version = commit.Version })
+	return o.lastWritten, nil
 }
 
 // flight gives what follows a commit row: its rows, the slots of its ids, and its

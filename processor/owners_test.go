@@ -1,0 +1,123 @@
+package processor
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/IBM/sarama"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+)
+
+func TestOwnershipMovesAndGoesOn(t *testing.T) {
+	w := newWorld(t)
+	statements := story()
+	one := w.start("node-1", nil)
+	first := one.waitOwner()
+	for _, s := range statements[:3] {
+		w.emit(s)
+	}
+	w.decided(2)
+	two := w.start("node-2", nil)
+	two.waitFor("standing by, or owning", func(s Status) bool { return s.State == StateStandby || s.State == StateOwner })
+	for _, s := range statements[3:5] {
+		w.emit(s)
+	}
+	w.decided(4)
+	one.stop()
+	second := two.waitOwner()
+	for _, s := range statements[5:] {
+		w.emit(s)
+	}
+	w.verify(statements)
+	if second.Epoch <= first.Epoch {
+		t.Errorf("epoch %d after %d", second.Epoch, first.Epoch)
+	}
+	two.stop()
+
+	// A process that comes back goes on.
+	three := w.start("node-1", nil)
+	if s := three.waitOwner(); s.Version != viewkeeper.Version(len(statements)) || s.Epoch <= second.Epoch {
+		t.Errorf("%+v", s)
+	}
+	statements = append(statements, create("e", 1))
+	w.emit(statements[len(statements)-1])
+	w.verify(statements)
+}
+
+// A zombie: the owner hangs before its n-th flight, loses the partition to another
+// owner, and writes on when it wakes up. What it wrote counts for nobody, and is
+// healed.
+func TestZombieAtEachFlight(t *testing.T) {
+	w := newWorld(t)
+	for n, flight := range []string{"commit row", "rows and decisions"} {
+		t.Run(flight, func(t *testing.T) {
+			w.topics = kafka.Topics{Catalog: fmt.Sprintf("zombie%d", n)}
+			_, err := w.admin.CreateTopics(w.ctx, w.topics)
+			w.must(err)
+			w.emitter = w.settings.NewEmitter(w.topics)
+			defer w.emitter.Close()
+
+			statements := story()
+			var armed atomic.Bool
+			asleep, wake := make(chan struct{}), make(chan struct{})
+			flights := 0
+			one := w.start("zombie", withFaults(func(_ int, messages []*sarama.ProducerMessage) (int, error) {
+				if !armed.Load() || isHeartbeat(messages) {
+					return 0, nil
+				}
+				if flights++; flights == n+1 {
+					close(asleep)
+					<-wake
+				}
+				return 0, nil
+			}))
+			one.waitOwner()
+			for _, s := range statements[:3] {
+				w.emit(s)
+			}
+			w.decided(2)
+			armed.Store(true)
+			w.emit(statements[3])
+			<-asleep
+
+			w.remove("zombie")
+			two := w.start("other", nil)
+			epoch := two.waitOwner().Epoch
+			for _, s := range statements[4:] {
+				w.emit(s)
+			}
+			w.decided(5)
+			stale := w.table().Counts().Stale
+			close(wake)
+			// Its late records come, and count for nobody.
+			for w.table().Counts().Stale == stale {
+				w.must(w.ctx.Err())
+			}
+			f := w.settled()
+			if f.Epoch() != epoch {
+				t.Errorf("epoch %d, the owner's is %d", f.Epoch(), epoch)
+			}
+			w.verify(statements)
+			one.stop()
+			two.stop()
+		})
+	}
+}
+
+func isHeartbeat(messages []*sarama.ProducerMessage) bool {
+	key, _ := messages[0].Key.Encode()
+	return string(key) == "#heartbeat"
+}
+
+// remove throws a member out of the group, as a broker does with one that is silent.
+func (w *world) remove(node string) {
+	w.t.Helper()
+	a, err := sarama.NewClusterAdmin(w.settings.Brokers, w.settings.Sarama())
+	w.must(err)
+	defer a.Close()
+	_, err = a.RemoveMemberFromConsumerGroup(string(w.topics.Group()), []string{instanceID(node)})
+	w.must(err)
+}
