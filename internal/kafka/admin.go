@@ -141,6 +141,27 @@ func (a *Admin) BeginOffset(ctx context.Context, topic string) (int64, error) {
 	return a.offset(ctx, topic, sarama.OffsetOldest)
 }
 
+// EndOf gives a topic's id and end offset that belong together: the id is read
+// before and after the end, since the topic may be made anew in between.
+func (a *Admin) EndOf(ctx context.Context, topic string) (id string, end int64, err error) {
+	for range 3 {
+		before, err := a.TopicID(ctx, topic)
+		if err != nil {
+			return "", 0, err
+		}
+		if end, err = a.EndOffset(ctx, topic); err != nil {
+			return "", 0, err
+		}
+		if id, err = a.TopicID(ctx, topic); err != nil {
+			return "", 0, err
+		}
+		if before == id {
+			return id, end, nil
+		}
+	}
+	return "", 0, fmt.Errorf("the topic %s is made anew again and again while its end is asked for", topic)
+}
+
 func (a *Admin) offset(ctx context.Context, topic string, at int64) (int64, error) {
 	n, err := Bounded(ctx, func() (int64, error) { return a.client.GetOffset(topic, 0, at) }, nil)
 	if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {

@@ -92,19 +92,24 @@ func shortBackoff() (goka.Backoff, error) {
 type ViewClients struct {
 	mu     sync.Mutex
 	opened []io.Closer
+	closed bool
 }
 
 func (v *ViewClients) keep(c io.Closer) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.closed { // the view was given up while it was made
+		go func() { _ = c.Close() }()
+		return
+	}
 	v.opened = append(v.opened, c)
 }
 
-// Close closes all of them; closing one twice is harmless.
+// Close closes all of them, and whatever comes later at once.
 func (v *ViewClients) Close() error {
 	v.mu.Lock()
 	opened := v.opened
-	v.opened = nil
+	v.opened, v.closed = nil, true
 	v.mu.Unlock()
 	var errs *multierror.Error
 	for _, c := range opened {

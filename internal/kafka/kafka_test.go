@@ -145,6 +145,7 @@ func TestEveryWrongSettingIsNamed(t *testing.T) {
 		"decisions cleanup.policy=compact from the topic fatal",
 		"decisions min.insync.replicas=2 from the topic fatal",
 		"nodes partitions=3 from the topic fatal",
+		"nodes message.timestamp.type=CreateTime from default",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

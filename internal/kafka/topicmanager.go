@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -122,31 +121,15 @@ func (m *topicManager) Partitions(topic string) ([]int32, error) {
 }
 
 // GetOffset asks the broker; for the guarded topic's end it asks the guard as well.
-//
-// The id is read before and after the end: between a deletion and the topic's
-// return under the same name the two would else belong to different topics.
 func (m *topicManager) GetOffset(topic string, partition int32, at int64) (int64, error) {
 	if m.guard == nil || topic != m.guard.topic || at != sarama.OffsetNewest {
 		return m.admin.client.GetOffset(topic, partition, at)
 	}
-	for range 3 {
-		before, err := m.admin.TopicID(context.Background(), topic)
-		if err != nil {
-			return 0, err
-		}
-		end, err := m.admin.EndOffset(context.Background(), topic)
-		if err != nil {
-			return 0, err
-		}
-		after, err := m.admin.TopicID(context.Background(), topic)
-		if err != nil {
-			return 0, err
-		}
-		if before == after {
-			return end, m.guard.Compare(after, end)
-		}
+	id, end, err := m.admin.EndOf(context.Background(), topic)
+	if err != nil {
+		return 0, err
 	}
-	return 0, errors.New("the topic " + topic + " is made anew again and again while its end is asked for")
+	return end, m.guard.Compare(id, end)
 }
 
 // Close may be called twice: goka closes some of the managers that it asks for.

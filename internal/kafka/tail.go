@@ -1,0 +1,74 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/IBM/sarama"
+	"github.com/hashicorp/go-multierror"
+)
+
+// FromOldest as an offset for Tail is the topic's first record.
+const FromOldest = sarama.OffsetOldest
+
+// Tail gives each record of a topic to read, from an offset on and then as they
+// come, until ctx ends, read fails, or the broker is lost. It returns the reason,
+// nil for ctx. An offset that the topic does not have is a *TopicChangedError.
+func (s Settings) Tail(ctx context.Context, topic string, from int64, read func(*sarama.ConsumerMessage) error) (err error) {
+	c, err := Bounded(ctx, func() (sarama.Consumer, error) {
+		return sarama.NewConsumer(s.Brokers, s.Sarama())
+	}, func(c sarama.Consumer) { _ = c.Close() })
+	if err != nil {
+		return tailError(ctx, topic, err)
+	}
+	defer func() {
+		if cerr := c.Close(); cerr != nil && err == nil && ctx.Err() == nil {
+			err = cerr
+		}
+	}()
+	pc, err := Bounded(ctx, func() (sarama.PartitionConsumer, error) {
+		return c.ConsumePartition(topic, 0, from)
+	}, func(pc sarama.PartitionConsumer) { _ = pc.Close() })
+	if err != nil {
+		return tailError(ctx, topic, err)
+	}
+	defer func() {
+		if cerr := pc.Close(); cerr != nil && err == nil && ctx.Err() == nil {
+			err = tailError(ctx, topic, cerr)
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m, ok := <-pc.Messages():
+			if !ok {
+				return tailError(ctx, topic, errors.New("the consumer ended"))
+			}
+			if err := read(m); err != nil {
+				return err
+			}
+		case e, ok := <-pc.Errors():
+			if ok {
+				return tailError(ctx, topic, e.Err)
+			}
+		}
+	}
+}
+
+func tailError(ctx context.Context, topic string, err error) error {
+	var list *multierror.Error
+	var lists sarama.ConsumerErrors
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.Is(err, sarama.ErrUnknownTopicOrPartition):
+		return &MissingTopicError{topic}
+	case errors.As(err, &lists) && len(lists) > 0:
+		err = lists[0].Err
+	case errors.As(err, &list) && list.Len() > 0:
+		err = list.Errors[0]
+	}
+	return fmt.Errorf("reading the topic %s: %w", topic, err)
+}

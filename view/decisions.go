@@ -1,0 +1,330 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/view/internal/history"
+)
+
+// decisions answers what was decided, from two places: the commit rows that the node
+// followed (recent), which are there at once, and the index on disk, which follows
+// the decisions topic. DESIGN.md, rule 8: what the current commit row holds comes
+// from it, what is earlier is final in the topic.
+//
+// Recent decisions have no gap from `from` on. Below it the index is whole once it
+// has read to an end of its topic that was asked for after the commit row at `from`
+// was seen; until then the answer is complete from `from` only.
+type decisions struct {
+	wake *signal
+
+	mu     sync.Mutex
+	recent []viewkeeper.Decision // by version, each once
+	ids    map[string]viewkeeper.Version
+	from   viewkeeper.Version
+	// commit is the last commit row that was taken.
+	commit *codec.Commit
+	// wanted and whole count the breaks: the index is whole when it has caught up
+	// after the last one.
+	wanted, whole int
+	index         *history.Index // nil until it is open
+	begin         int64          // first offset of the decisions topic
+	closed        bool
+	need          chan struct{} // the index has a new end to reach
+}
+
+// recentKeep is how many decisions are kept in memory when the index has them,
+// recentMost when it has not.
+const (
+	recentKeep = 1000
+	recentMost = 20000
+)
+
+func newDecisions(wake *signal) *decisions {
+	return &decisions{wake: wake, ids: map[string]viewkeeper.Version{}, need: make(chan struct{}, 1)}
+}
+
+// add takes commit rows in the order of the log. broken says that some may be
+// missing before the first of them.
+func (d *decisions) add(commits []*codec.Commit, broken bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if broken {
+		d.recent, d.ids = nil, map[string]viewkeeper.Version{}
+		first := commits[0]
+		d.from = first.Version
+		if len(first.Decisions) > 0 {
+			d.from = first.Decisions[0].Version
+		}
+		d.wanted++
+		poke(d.need)
+	}
+	for _, c := range commits {
+		d.commit = c
+		for _, x := range c.Decisions {
+			x.Normalize()
+			d.put(x)
+		}
+	}
+	d.trim()
+}
+
+// put adds one. Readers have slices of d.recent without the lock, so that what is
+// in it is never written over.
+func (d *decisions) put(x viewkeeper.Decision) {
+	at, found := slices.BinarySearchFunc(d.recent, x.Version, byVersion)
+	switch {
+	case !found && at == len(d.recent):
+		d.recent = append(d.recent, x)
+	case !found:
+		d.recent = slices.Insert(slices.Clone(d.recent), at, x)
+	case x.Epoch >= d.recent[at].Epoch:
+		d.recent = slices.Clone(d.recent)
+		d.recent[at] = x
+	}
+	if x.Code != viewkeeper.CodeIDReused {
+		d.ids[x.StatementID] = x.Version
+	}
+}
+
+func byVersion(d viewkeeper.Decision, v viewkeeper.Version) int { return cmp.Compare(d.Version, v) }
+
+// trim lets go of old decisions, those first that the index has.
+func (d *decisions) trim() {
+	if len(d.recent) <= recentKeep {
+		return
+	}
+	cut := 0
+	for len(d.recent)-cut > recentKeep {
+		x := d.recent[cut]
+		if d.index == nil || d.whole != d.wanted {
+			break
+		}
+		if have, ok, err := d.index.Get(x.Version); err != nil || !ok || have.Epoch < x.Epoch {
+			break
+		}
+		cut++
+	}
+	if len(d.recent)-cut > recentMost {
+		// The index is far behind: what goes now it has to reach first.
+		cut = len(d.recent) - recentMost
+		d.wanted++
+		poke(d.need)
+	}
+	for _, x := range d.recent[:cut] {
+		if d.ids[x.StatementID] == x.Version {
+			delete(d.ids, x.StatementID)
+		}
+	}
+	if cut > 0 {
+		d.recent = slices.Clone(d.recent[cut:])
+		d.from = d.recent[0].Version
+	}
+}
+
+func (d *decisions) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.index != nil {
+		_ = d.index.Close()
+		d.index = nil
+	}
+	d.closed = true
+}
+
+// isWhole reports whether nothing is missing. d.mu is held.
+func (d *decisions) isWhole() bool { return d.index != nil && d.wanted > 0 && d.whole == d.wanted }
+
+// completeFrom is the version from which on nothing is missing. d.mu is held.
+func (d *decisions) completeFrom() viewkeeper.Version {
+	if !d.isWhole() {
+		return d.from
+	}
+	if d.begin == 0 && (d.commit == nil || d.commit.VersionBase == 0) {
+		return 0
+	}
+	first, ok := d.index.First()
+	if !ok || first > d.from {
+		return d.from
+	}
+	return first
+}
+
+// byOffset finds the decision on the record at an offset of the definitions topic.
+// covered says that the offset is decided, with or without a decision of its own.
+func (d *decisions) byOffset(id string, offset int64) (x viewkeeper.Decision, found, covered bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.commit == nil {
+		return x, false, false, nil
+	}
+	v := d.commit.VersionBase + viewkeeper.Version(offset) + 1
+	if v > d.commit.Version {
+		return x, false, false, nil
+	}
+	x, found, err = d.version(v)
+	found = found && x.Offset == offset && (id == "" || x.StatementID == id)
+	return x, found, true, err
+}
+
+// version finds a decision by its version. d.mu is held.
+func (d *decisions) version(v viewkeeper.Version) (viewkeeper.Decision, bool, error) {
+	if at, ok := slices.BinarySearchFunc(d.recent, v, byVersion); ok {
+		return d.recent[at], true, nil
+	}
+	if d.index == nil {
+		return viewkeeper.Decision{}, false, nil
+	}
+	return d.index.Get(v)
+}
+
+// byID finds the decision that a statement id stands for: the last one that does
+// not merely say that the id came again with another text.
+func (d *decisions) byID(id string) (x viewkeeper.Decision, found bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if v, ok := d.ids[id]; ok {
+		return d.version(v)
+	}
+	if d.index == nil {
+		return x, false, nil
+	}
+	all, err := d.index.ByID(id)
+	for _, one := range slices.Backward(all) {
+		if one.Code != viewkeeper.CodeIDReused {
+			return one, true, err
+		}
+	}
+	return x, false, err
+}
+
+// DecisionQuery asks for decisions.
+type DecisionQuery struct {
+	// Since is exclusive.
+	Since viewkeeper.Version
+	// Name asks for the decisions that changed one definition, or would have; the
+	// zero Name for all.
+	Name viewkeeper.Name
+	// Limit is the largest number of decisions in the page.
+	Limit int
+}
+
+// DecisionPage is an answer to a DecisionQuery.
+type DecisionPage struct {
+	// Decisions are in the order of their versions.
+	Decisions []viewkeeper.Decision
+	// CompleteFrom is the version from which on nothing is missing here; 0 when
+	// nothing is missing at all.
+	CompleteFrom viewkeeper.Version
+	// More says that the history goes on behind the last decision of the page.
+	More bool
+}
+
+// Decisions pages through the history, oldest first.
+func (n *Node) Decisions(_ context.Context, q DecisionQuery) (DecisionPage, error) {
+	return n.decisions.page(q)
+}
+
+func (d *decisions) page(q DecisionQuery) (DecisionPage, error) {
+	q.Limit = max(q.Limit, 1)
+	d.mu.Lock()
+	index, recent := d.index, d.recent
+	p := DecisionPage{CompleteFrom: d.completeFrom()}
+	d.mu.Unlock()
+	var stored []viewkeeper.Decision
+	if index != nil {
+		var err error
+		if stored, err = index.After(q.Since, q.Name, q.Limit+1); err != nil {
+			return p, fmt.Errorf("the history is being read again: %w", err)
+		}
+	}
+	start, _ := slices.BinarySearchFunc(recent, q.Since+1, byVersion)
+	fresh := recent[start:]
+	for len(stored) > 0 || len(fresh) > 0 {
+		var next viewkeeper.Decision
+		switch {
+		case len(fresh) == 0 || len(stored) > 0 && stored[0].Version < fresh[0].Version:
+			next, stored = stored[0], stored[1:]
+		case len(stored) > 0 && stored[0].Version == fresh[0].Version:
+			next = fresh[0]
+			if stored[0].Epoch > next.Epoch {
+				next = stored[0]
+			}
+			stored, fresh = stored[1:], fresh[1:]
+		default:
+			next, fresh = fresh[0], fresh[1:]
+			if !q.Name.IsZero() && !slices.Contains(history.Names(next), q.Name) {
+				continue
+			}
+		}
+		if len(p.Decisions) == q.Limit {
+			p.More = true
+			break
+		}
+		p.Decisions = append(p.Decisions, next)
+	}
+	return p, nil
+}
+
+// HistoryLength counts the decisions known here that changed the name, or would have.
+func (n *Node) HistoryLength(name viewkeeper.Name) int {
+	d := n.decisions
+	d.mu.Lock()
+	index, recent := d.index, d.recent
+	d.mu.Unlock()
+	count, last := 0, viewkeeper.Version(0)
+	if index != nil {
+		var err error
+		if count, last, err = index.Count(name); err != nil {
+			return 0
+		}
+	}
+	start, _ := slices.BinarySearchFunc(recent, last+1, byVersion)
+	for _, x := range recent[start:] {
+		if slices.Contains(history.Names(x), name) {
+			count++
+		}
+	}
+	return count
+}
+
+// WaitDecision waits until the record at an offset of the definitions topic is
+// decided, and returns its decision. id is the statement's id, or "". When the owner
+// knew the id already and decided nothing new, it is the first decision of that id.
+// It does not wait for the factory; WaitVersion with the decision's version does.
+func (n *Node) WaitDecision(ctx context.Context, id string, offset int64) (viewkeeper.Decision, error) {
+	for {
+		c := n.wake.C()
+		x, found, covered, err := n.decisions.byOffset(id, offset)
+		if err == nil && covered && !found && id != "" {
+			// Decided without a decision of its own.
+			x, found, err = n.decisions.byID(id)
+		}
+		if found && err == nil {
+			return x, nil
+		}
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return viewkeeper.Decision{}, ctx.Err()
+		}
+	}
+}
+
+// Decision is what is known here of a statement id: its decision; nil and seen when
+// its record was read and is not decided yet; nil and not seen otherwise.
+func (n *Node) Decision(_ context.Context, id string) (x *viewkeeper.Decision, seen bool, err error) {
+	d, found, err := n.decisions.byID(id)
+	if err != nil {
+		return nil, false, fmt.Errorf("looking for the statement %s: %w", id, err)
+	}
+	if found {
+		return &d, true, nil
+	}
+	return nil, n.intake.has(id), nil
+}

@@ -1,0 +1,166 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+)
+
+// fleet is what the nodes topic says of the other nodes. The last record of each
+// counts; a node without a record younger than `live` is gone, and one that left
+// with a tombstone at once.
+//
+// Ages are told by the broker's clock: records carry the time at which the broker
+// took them, and the last of all tells what the broker's clock shows, since each
+// node writes every few seconds. So neither a node whose clock is wrong, nor a start
+// over a topic full of old records, makes a dead node live.
+type fleet struct {
+	self string
+	live time.Duration
+
+	mu    sync.Mutex
+	nodes map[string]member
+	// stamp is the highest time of a record, and received when it was read here.
+	stamp, received time.Time
+	// caughtUp says that a record was read that is this node's own of this run, or
+	// that the end was reached: before, nothing is known of who lives.
+	caughtUp bool
+	changed  signal
+}
+
+type member struct {
+	status viewkeeper.Status
+	stamp  time.Time
+}
+
+func newFleet(self string, live time.Duration) *fleet {
+	return &fleet{self: self, live: live, nodes: map[string]member{}}
+}
+
+// read takes one record of the nodes topic.
+func (f *fleet) read(key string, value []byte, stamp, now time.Time) {
+	f.mu.Lock()
+	defer f.changed.fire()
+	defer f.mu.Unlock()
+	if !stamp.Before(f.stamp) {
+		f.stamp, f.received = stamp, now
+	}
+	if len(value) == 0 {
+		delete(f.nodes, key)
+		return
+	}
+	var s viewkeeper.Status
+	if json.Unmarshal(value, &s) != nil || s.Node != key {
+		return // not a node's; nothing that it says can be used
+	}
+	f.nodes[key] = member{s, stamp}
+}
+
+func (f *fleet) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nodes, f.caughtUp = map[string]member{}, false
+	f.stamp, f.received = time.Time{}, time.Time{}
+}
+
+func (f *fleet) setCaughtUp() {
+	f.mu.Lock()
+	f.caughtUp = true
+	f.mu.Unlock()
+	f.changed.fire()
+}
+
+// members gives the live nodes, sorted, and whether that is known yet.
+func (f *fleet) members(now time.Time) ([]viewkeeper.Status, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	broker := f.stamp.Add(now.Sub(f.received))
+	out := []viewkeeper.Status{}
+	for _, m := range f.nodes {
+		if broker.Sub(m.stamp) < f.live {
+			out = append(out, m.status)
+		}
+	}
+	slices.SortFunc(out, func(a, b viewkeeper.Status) int { return cmp.Compare(a.Node, b.Node) })
+	return out, f.caughtUp
+}
+
+// differs names a live node that has other rows at the same version, or "".
+func (f *fleet) differs(self string, v viewkeeper.Version, digest string, now time.Time) string {
+	all, _ := f.members(now)
+	for _, s := range all {
+		if s.Node != self && s.Version == v && v > 0 && s.Digest != "" && s.Digest != digest {
+			return s.Node
+		}
+	}
+	return ""
+}
+
+// Nodes is the status of every live node, sorted by name, and a channel that is
+// closed when that list may have changed.
+func (n *Node) Nodes() ([]viewkeeper.Status, <-chan struct{}) {
+	c := n.fleet.changed.C()
+	all, _ := n.fleet.members(time.Now())
+	return all, c
+}
+
+// WaitFleet waits until every live node has a version. It returns the nodes that
+// have it and those that have not; there are none of the latter without an error. A
+// node that leaves during the wait stops counting, one that comes counts. The error
+// is the context's.
+func (n *Node) WaitFleet(ctx context.Context, v viewkeeper.Version) (reached, missing []string, err error) {
+	tick := time.NewTicker(n.time.tick) // nodes that fall silent make no event
+	defer tick.Stop()
+	for {
+		c := n.fleet.changed.C()
+		all, known := n.fleet.members(time.Now())
+		reached, missing = []string{}, []string{}
+		for _, s := range all {
+			if s.Version >= v {
+				reached = append(reached, s.Node)
+			} else {
+				missing = append(missing, s.Node)
+			}
+		}
+		if known && len(missing) == 0 && (len(reached) > 0 || n.cfg.ReadOnly) {
+			return reached, missing, nil
+		}
+		select {
+		case <-c:
+		case <-tick.C:
+		case <-ctx.Done():
+			return reached, missing, ctx.Err()
+		}
+	}
+}
+
+// followFleet reads the nodes topic from its beginning until something fails.
+func (n *Node) followFleet(ctx context.Context) error {
+	var end int64
+	err := n.brokers.ask(ctx, func(a *kafka.Admin) (err error) {
+		end, err = a.EndOffset(ctx, n.topics.Nodes())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	n.fleet.reset()
+	if end == 0 {
+		n.fleet.setCaughtUp()
+	}
+	return n.settings.Tail(ctx, n.topics.Nodes(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+		n.fleet.read(string(m.Key), m.Value, m.Timestamp, time.Now())
+		if m.Offset >= end-1 {
+			n.fleet.setCaughtUp()
+		}
+		return nil
+	})
+}

@@ -1,0 +1,293 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+)
+
+// health is what the node knows of its own state. It is guarded by Node.mu; assess
+// makes reasons of it.
+type health struct {
+	// running says that goka's view has once been running, served that the node has
+	// been ready: both are never taken back.
+	running, served bool
+
+	// contact is the last sign of life of the brokers, lastRecord the last record of
+	// the table, heartbeat the last one of a living owner.
+	contact, lastRecord, heartbeat time.Time
+
+	// down is since when no view follows; zero while one does.
+	down      time.Time
+	downErr   error
+	downClass kafka.Class
+	// pingErr is the error of the last look at the brokers.
+	pingErr error
+
+	// looked says that the topics' settings were looked at; problems is what was
+	// wrong then.
+	looked   bool
+	problems []kafka.Problem
+	// begin is the table's first offset.
+	begin int64
+	// definitionsID is the id of the definitions topic now, "" if not known.
+	definitionsID string
+	// replaced is why the followed table is not the one that is served, since when.
+	replaced      error
+	replacedSince time.Time
+
+	// buildErr is the error of the last build, if it failed for reasons of its own.
+	buildErr error
+	// outside is what the process said, see SetDegraded.
+	outside map[string]string
+}
+
+func (h *health) replace(err error, now time.Time) {
+	if h.replaced == nil {
+		h.replacedSince = now
+	}
+	h.replaced = err
+}
+
+// assessment is what follows from all that is known at one moment.
+type assessment struct {
+	ready    bool
+	reasons  map[string]string // why not ready
+	degraded map[string]string
+	stale    time.Duration
+}
+
+// assess says whether the node is ready, and what is wrong with it.
+func (n *Node) assess(now time.Time) assessment {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.assessLocked(now)
+}
+
+func (n *Node) assessLocked(now time.Time) assessment {
+	h := &n.health
+	a := assessment{reasons: map[string]string{}, degraded: map[string]string{}}
+	if !h.served {
+		n.firstReasons(&a, now)
+		n.commonFaults(&a, now)
+		return a
+	}
+	a.ready = true
+	if since := n.staleSince(now); !since.IsZero() {
+		a.stale = max(now.Sub(since), 0)
+	}
+	switch {
+	case h.replaced != nil:
+		a.degraded[viewkeeper.ReasonTopicRecreated] = h.replaced.Error() + "; what was there before goes on being served"
+	case !h.down.IsZero() && h.downClass.Kind == kafka.KindMissing:
+		a.degraded[viewkeeper.ReasonTopicMissing] = h.downErr.Error()
+	case !h.down.IsZero() || h.pingErr != nil:
+		a.degraded[viewkeeper.ReasonKafkaAway] = fmt.Sprintf("the brokers %s have not answered for %s (%v); what was there goes on being served",
+			strings.Join(n.cfg.Kafka.Brokers, ", "), now.Sub(h.contact).Round(time.Second/10), firstOf(h.downErr, h.pingErr))
+	}
+	n.topicFaults(a.degraded)
+	if h.buildErr != nil {
+		a.degraded[viewkeeper.ReasonBuildFailed] = "building version " + n.pending.version.String() + " failed, the last one is served: " + h.buildErr.Error()
+	}
+	if n.cfg.MaxStale > 0 && a.stale > n.cfg.MaxStale {
+		a.ready = false
+		a.reasons[viewkeeper.ReasonStale] = fmt.Sprintf("what is served is %s old, the limit is %s; it becomes ready again by itself",
+			a.stale.Round(time.Second), n.cfg.MaxStale)
+	}
+	n.commonFaults(&a, now)
+	return a
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// staleSince is since when the factory lags what the owner has, as far as that can
+// be known; zero when it does not.
+func (n *Node) staleSince(now time.Time) time.Time {
+	h := &n.health
+	var since time.Time
+	from := func(t time.Time) {
+		if !t.IsZero() && (since.IsZero() || t.Before(since)) {
+			since = t
+		}
+	}
+	if !h.down.IsZero() || h.pingErr != nil || n.following.fold.Collecting() {
+		from(h.contact)
+	}
+	if h.replaced != nil {
+		from(h.replacedSince)
+	}
+	if !n.pending.empty() {
+		from(n.pending.since)
+	}
+	from(n.building)
+	return since
+}
+
+// firstReasons says why the node is not ready for the first time yet.
+func (n *Node) firstReasons(a *assessment, now time.Time) {
+	h := &n.health
+	s := n.following
+	table := n.topics.Table()
+	switch {
+	case h.downErr != nil && h.downClass.Kind == kafka.KindMissing:
+		a.reasons[viewkeeper.ReasonTopicMissing] = h.downErr.Error()
+	case h.downErr != nil && h.downClass.Kind == kafka.KindSettings:
+		a.reasons[viewkeeper.ReasonTopicSettings] = h.downErr.Error()
+	case h.begin > 0 && s.fold.Next() == 0:
+		a.reasons[viewkeeper.ReasonTableTruncated] = (&TruncatedError{table, h.begin}).Error()
+	case h.downErr != nil:
+		a.reasons[viewkeeper.ReasonKafkaAway] = fmt.Sprintf("the brokers %s: %v", strings.Join(n.cfg.Kafka.Brokers, ", "), h.downErr)
+	case !h.running && s.fold.Next() == 0:
+		a.reasons[viewkeeper.ReasonStarting] = "nothing of the topic " + table + " has been read yet"
+	}
+	end, known := s.fold.End()
+	f, _ := s.fold.Fence()
+	switch {
+	case len(a.reasons) > 0 && s.fold.Next() == 0:
+	case s.fold.Collecting() && known && h.running && now.Sub(latest(h.lastRecord, h.contact)) > n.time.noOwner:
+		a.reasons[viewkeeper.ReasonNoOwnerAtEnd] = fmt.Sprintf("the topic %s ends at offset %d, its last record that can be read is at %d, and no owner writes a new one; start an owner",
+			table, end, s.fold.Next()-1)
+	case s.fold.Collecting() || !h.running:
+		a.reasons[viewkeeper.ReasonCatchingUp] = fmt.Sprintf("the topic %s is being read: at offset %d", table, s.fold.Next())
+		if known {
+			a.reasons[viewkeeper.ReasonCatchingUp] += fmt.Sprintf(" of %d", end)
+		}
+	case f == nil:
+		a.reasons[viewkeeper.ReasonNoOwner] = "the topic " + table + " was never written by an owner, or was emptied; start an owner, and restore the catalog if there was one"
+	case h.buildErr != nil:
+		a.reasons[viewkeeper.ReasonBuildFailed] = "the first build failed and is tried again: " + h.buildErr.Error()
+	case len(a.reasons) == 0:
+		a.reasons[viewkeeper.ReasonBuilding] = fmt.Sprintf("version %d is being built for the first time", n.pending.version)
+	}
+	if fatal := kafka.FatalOnes(h.problems); len(fatal) > 0 && a.reasons[viewkeeper.ReasonTopicMissing] == "" {
+		a.reasons[viewkeeper.ReasonTopicSettings] = (&kafka.ProblemsError{Problems: fatal}).Error()
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// topicFaults adds what is wrong with the topics of a node that serves.
+func (n *Node) topicFaults(to map[string]string) {
+	h := &n.health
+	var missing, wrong []string
+	for _, p := range h.problems {
+		switch {
+		case p.Missing:
+			missing = append(missing, p.String())
+		case p.Fatal:
+			wrong = append(wrong, p.String())
+		}
+	}
+	if missing != nil {
+		to[viewkeeper.ReasonTopicMissing] = strings.Join(missing, "; ")
+	}
+	if wrong != nil {
+		to[viewkeeper.ReasonTopicSettings] = strings.Join(wrong, "; ")
+	}
+	if h.begin > 0 {
+		to[viewkeeper.ReasonTableTruncated] = (&TruncatedError{n.topics.Table(), h.begin}).Error()
+	}
+}
+
+// commonFaults adds what is wrong whether the node serves or not.
+func (n *Node) commonFaults(a *assessment, now time.Time) {
+	h := &n.health
+	var light []string
+	for _, p := range h.problems {
+		if !p.Fatal {
+			light = append(light, p.String())
+		}
+	}
+	if light != nil && a.degraded[viewkeeper.ReasonTopicSettings] == "" {
+		a.degraded[viewkeeper.ReasonTopicSettings] = strings.Join(light, "; ")
+	}
+	maps.Copy(a.degraded, h.outside)
+	s := n.accepted
+	if s == nil {
+		return
+	}
+	own := n.cfg.Base.Engine().BaseDigest
+	if hb := s.fold.Heartbeat(); hb != nil {
+		if hb.BaseDigest != "" && hb.BaseDigest != own {
+			a.degraded[viewkeeper.ReasonBaseDiffers] = fmt.Sprintf("this node's base is %s, the owner %s judges over %s; give all the same base", short(own), hb.Owner, short(hb.BaseDigest))
+		}
+		for code, detail := range hb.Reasons {
+			if _, ok := a.degraded[code]; !ok {
+				a.degraded[code] = "the owner " + hb.Owner + " says: " + detail
+			}
+		}
+	}
+	if h.down.IsZero() && h.pingErr == nil && h.replaced == nil && !s.fold.Collecting() && now.Sub(n.ownerSeen()) > n.time.noOwner {
+		a.degraded[viewkeeper.ReasonNoOwner] = "no owner has said that it lives" + n.lastOwner(now) + "; statements are not decided until one does"
+	}
+	if c := s.fold.Commit(); c != nil && h.definitionsID != "" && c.DefinitionsTopic != "" && c.DefinitionsTopic != h.definitionsID {
+		a.degraded[viewkeeper.ReasonTopicRecreated] = fmt.Sprintf("the topic %s was made anew: its id is %s, the catalog counts in %s; accept it with viewkeeper topics adopt",
+			n.topics.Definitions(), h.definitionsID, c.DefinitionsTopic)
+	}
+	if newer := s.fold.Counts().Newer; newer > 0 {
+		a.degraded[viewkeeper.ReasonUnknownRecords] = fmt.Sprintf("%d records of the table are of a newer format; upgrade this node", newer)
+	}
+	f := n.reg.Current()
+	if failures := f.Failures(); len(failures) > 0 {
+		a.degraded[viewkeeper.ReasonBroken] = fmt.Sprintf("%d of %d definitions do not build here, the first is %s: %s",
+			len(failures), f.Len(), failures[0].Name, failures[0].Reason)
+	}
+	if differs := n.fleet.differs(n.cfg.NodeID, f.Version(), n.digestsLocked().rows, now); differs != "" {
+		a.degraded[viewkeeper.ReasonDigestDiffers] = fmt.Sprintf("at version %d the node %s has other rows than this one", f.Version(), differs)
+	}
+}
+
+// ownerSeen is the last sign of an owner; until the first heartbeat has come, the
+// time at which it was possible to see one.
+func (n *Node) ownerSeen() time.Time {
+	if n.health.heartbeat.IsZero() {
+		return n.acceptedAt
+	}
+	return n.health.heartbeat
+}
+
+func (n *Node) lastOwner(now time.Time) string {
+	hb := n.accepted.fold.Heartbeat()
+	switch {
+	case hb == nil:
+		return ""
+	case n.health.heartbeat.IsZero():
+		return " since this node started; the last one was " + hb.Owner
+	}
+	return fmt.Sprintf(" for %s; the last one was %s", now.Sub(n.health.heartbeat).Round(time.Second), hb.Owner)
+}
+
+func short(digest string) string { return digest[:min(len(digest), 12)] }
+
+func sortedKeys(m map[string]string) []string {
+	keys := slices.Sorted(maps.Keys(m))
+	if keys == nil {
+		keys = []string{}
+	}
+	return keys
+}
+
+// digestsLocked gives the digests of the current factory. n.mu is held.
+func (n *Node) digestsLocked() digests {
+	if f := n.reg.Current(); n.digests.of != f {
+		n.digests = digests{of: f, rows: f.Digest(), build: f.BuildDigest()}
+	}
+	return n.digests
+}

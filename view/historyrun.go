@@ -1,0 +1,172 @@
+package view
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/view/internal/history"
+)
+
+// historyBatch is how many records are written to the index at once.
+const historyBatch = 500
+
+// keepHistory opens the index and fills it from the decisions topic, until ctx ends
+// or something fails. The supervisor calls it again.
+func (n *Node) keepHistory(ctx context.Context) error {
+	d := n.decisions
+	var id history.Identity
+	var begin int64
+	err := n.brokers.ask(ctx, func(a *kafka.Admin) (err error) {
+		if id.Topic, err = a.TopicID(ctx, n.topics.Decisions()); err != nil {
+			return err
+		}
+		if begin, err = a.BeginOffset(ctx, n.topics.Decisions()); err != nil {
+			return err
+		}
+		id.Cluster, _, err = a.Cluster(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	index, err := n.openHistory(id)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.begin, d.whole = begin, 0
+	d.mu.Unlock()
+	poke(d.need)
+	err = n.fillHistory(ctx, index, begin)
+	if history.Damaged(err) {
+		// Reading it again finds the damage and begins anew.
+		d.mu.Lock()
+		d.index = nil
+		d.mu.Unlock()
+		_ = index.Close()
+	}
+	return err
+}
+
+// openHistory gives the open index if it is of this topic, or opens it.
+func (n *Node) openHistory(id history.Identity) (*history.Index, error) {
+	d := n.decisions
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, context.Canceled
+	}
+	if d.index != nil && d.index.Identity() == id {
+		return d.index, nil
+	}
+	if d.index != nil {
+		_ = d.index.Close()
+		d.index = nil
+	}
+	dir := ""
+	if n.cfg.DataDir != "" {
+		dir = filepath.Join(n.cfg.DataDir, "history")
+	}
+	index, why, err := history.Open(dir, id)
+	if why != "" {
+		n.log.Warn("the history index was thrown away and is read anew from Kafka", "why", why)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.index = index
+	return index, nil
+}
+
+// fillHistory reads the decisions topic into the index. Whenever commit rows may
+// have been missed it asks for the topic's end, and says when it got there.
+func (n *Node) fillHistory(ctx context.Context, index *history.Index, begin int64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	entries := make(chan history.Entry, historyBatch)
+	ended := make(chan error, 1)
+	from := max(index.Next(), begin)
+	go func() {
+		ended <- n.settings.Tail(ctx, n.topics.Decisions(), from, func(m *sarama.ConsumerMessage) error {
+			e := history.Entry{Offset: m.Offset}
+			if d, err := codec.DecodeDecision(m.Value); err == nil {
+				e.Decision = &d
+			}
+			select {
+			case entries <- e:
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+
+	var target int64
+	var goal int // the break that target is for; 0 when there is none
+	again := time.NewTimer(time.Hour)
+	again.Stop()
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-ended:
+			ended <- err
+			return err
+		case e := <-entries:
+			batch := []history.Entry{e}
+		more:
+			for len(batch) < historyBatch {
+				select {
+				case e := <-entries:
+					batch = append(batch, e)
+				default:
+					break more
+				}
+			}
+			if err := index.Add(batch); err != nil {
+				return err
+			}
+			n.metrics.indexed.Set(float64(index.Next()))
+		case <-n.decisions.need:
+			var err error
+			if goal, target, err = n.historyGoal(ctx); err != nil {
+				again.Reset(n.time.restartFirst)
+			}
+		case <-again.C:
+			poke(n.decisions.need)
+		}
+		if goal > 0 && max(index.Next(), begin) >= target {
+			n.decisions.mu.Lock()
+			n.decisions.whole = goal
+			n.decisions.mu.Unlock()
+			goal = 0
+		}
+		n.wake.fire()
+	}
+}
+
+// historyGoal asks for the end that must be reached for the present break.
+func (n *Node) historyGoal(ctx context.Context) (goal int, end int64, err error) {
+	n.decisions.mu.Lock()
+	goal = n.decisions.wanted
+	n.decisions.mu.Unlock()
+	if goal == 0 {
+		return 0, 0, nil // no commit row was seen yet
+	}
+	err = n.brokers.ask(ctx, func(a *kafka.Admin) (err error) {
+		end, err = a.EndOffset(ctx, n.topics.Decisions())
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	return goal, end, nil
+}

@@ -1,0 +1,94 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/viewkeeper/viewkeeper/codec"
+)
+
+// metrics are the node's numbers. What the status says is read from it when
+// somebody scrapes.
+type metrics struct {
+	records  *prometheus.CounterVec
+	restarts prometheus.Counter
+	builds   *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	indexed  prometheus.Gauge
+}
+
+func newMetrics(n *Node, reg prometheus.Registerer) (*metrics, error) {
+	const ns = "viewkeeper"
+	labels := prometheus.Labels{"catalog": n.cfg.Catalog, "node": n.cfg.NodeID}
+	m := &metrics{
+		records: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "table_records_total", ConstLabels: labels,
+			Help: "Records of the table that were read, by type and by whether they counted."}, []string{"type", "counted"}),
+		restarts: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Name: "view_restarts_total", ConstLabels: labels,
+			Help: "Times that goka's view ended and was made anew."}),
+		builds: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "builds_total", ConstLabels: labels,
+			Help: "Factories built, by what was asked and how it ended."}, []string{"kind", "result"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: ns, Name: "build_seconds", ConstLabels: labels,
+			Help: "Time to build a factory.", Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10)}, []string{"kind"}),
+		indexed: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: ns, Name: "history_next_offset", ConstLabels: labels,
+			Help: "Offset of the decisions topic that the history index goes on from."}),
+	}
+	if reg == nil {
+		return m, nil
+	}
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: ns, Name: name, Help: help, ConstLabels: labels}, value)
+	}
+	for _, c := range []prometheus.Collector{m.records, m.restarts, m.builds, m.seconds, m.indexed,
+		gauge("catalog_version", "Catalog version of the factory that is served.", func() float64 { return float64(n.reg.Current().Version()) }),
+		gauge("definitions", "Definitions in the factory.", func() float64 { return float64(n.reg.Current().Len()) }),
+		gauge("definitions_broken", "Definitions that do not build here.", func() float64 { return float64(len(n.reg.Current().Failures())) }),
+		gauge("ready", "1 when the node is ready.", func() float64 { return bit(n.assess(time.Now()).ready) }),
+		gauge("stale_seconds", "Age of what is served; 0 when it is current.", func() float64 { return n.assess(time.Now()).stale.Seconds() }),
+		gauge("degraded_reasons", "Number of things that are wrong with the node.", func() float64 { return float64(len(n.assess(time.Now()).degraded)) }),
+		gauge("view_state", "State of goka's view: 0 idle, 1 initializing, 2 connecting, 3 catching up, 4 running.", func() float64 { return float64(n.State()) }),
+		gauge("nodes_live", "Live nodes that this node sees.", func() float64 { all, _ := n.Nodes(); return float64(len(all)) }),
+		gauge("statements_pending", "Statements that were seen and are not decided.", func() float64 { return float64(n.Pending()) }),
+	} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the node's metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (m *metrics) record(r codec.Record, counted bool) {
+	kind := "unknown"
+	switch r.(type) {
+	case codec.Row:
+		kind = "row"
+	case *codec.Commit:
+		kind = "commit"
+	case *codec.Fence:
+		kind = "fence"
+	case *codec.Heartbeat:
+		kind = "heartbeat"
+	case *codec.IDs:
+		kind = "ids"
+	case codec.Tombstone:
+		kind = "tombstone"
+	}
+	m.records.WithLabelValues(kind, fmt.Sprint(counted)).Inc()
+}
+
+func (m *metrics) built(kind string, began time.Time, err error) {
+	result := "ok"
+	if err != nil {
+		result = "failed"
+	}
+	m.builds.WithLabelValues(kind, result).Inc()
+	m.seconds.WithLabelValues(kind).Observe(time.Since(began).Seconds())
+}

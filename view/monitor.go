@@ -1,0 +1,172 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+)
+
+func fatalOf(h *health) []kafka.Problem { return kafka.FatalOnes(h.problems) }
+
+// monitor looks at the brokers and the topics on a timer: goka looks at a topic's
+// id only when it loads, and notices a silent broker late or never.
+func (n *Node) monitor(ctx context.Context) error {
+	t := time.NewTicker(n.time.monitor)
+	defer t.Stop()
+	settings := time.Now().Add(n.time.settings)
+	var restarted time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+		look := time.Now().After(settings)
+		if look {
+			settings = time.Now().Add(n.time.settings)
+		}
+		err := n.look(ctx, look)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if n.noteLook(err) && time.Since(restarted) > n.time.silent {
+			restarted = time.Now()
+			n.restartView()
+		}
+		n.wake.fire()
+	}
+}
+
+// look asks the brokers how things are. A *kafka.TopicChangedError says that the
+// table is another one.
+func (n *Node) look(ctx context.Context, settings bool) error {
+	ctx, cancel := context.WithTimeout(ctx, n.time.ping)
+	defer cancel()
+	return n.brokers.ask(ctx, func(a *kafka.Admin) error {
+		if settings {
+			if err := n.lookAtSettings(ctx, a); err != nil {
+				return err
+			}
+		}
+		found, err := a.Describe(ctx, n.topics.Definitions())
+		if err != nil {
+			return err
+		}
+		id, end, err := a.EndOf(ctx, n.topics.Table())
+		if err != nil {
+			return err
+		}
+		begin, err := a.BeginOffset(ctx, n.topics.Table())
+		if err != nil {
+			return err
+		}
+		n.mu.Lock()
+		s := n.following
+		n.health.definitionsID = found[n.topics.Definitions()].ID
+		n.health.begin = begin
+		behind := end > s.fold.Next()
+		n.mu.Unlock()
+		if s.guard.ID() != "" {
+			if err := s.guard.Compare(id, end); err != nil {
+				return err
+			}
+		}
+		if behind {
+			return errBehind
+		}
+		return nil
+	})
+}
+
+// errBehind says that the table has more than was read. For a moment that is how it
+// always is.
+var errBehind = errors.New("the table has records that were not read yet")
+
+// noteLook keeps what a look found, and reports whether the view should be made
+// anew: its topic is another one, or its broker is silent.
+func (n *Node) noteLook(err error) (restart bool) {
+	now := time.Now()
+	var changed *kafka.TopicChangedError
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	h := &n.health
+	quiet := h.down.IsZero() && now.Sub(h.lastRecord) > n.time.silent
+	switch {
+	case errors.As(err, &changed):
+		h.pingErr, h.contact = nil, now
+		return true
+	case errors.Is(err, errBehind):
+		h.pingErr, h.contact = nil, now
+		return quiet
+	case err != nil:
+		h.pingErr = err
+		return now.Sub(h.contact) > n.time.silent && h.down.IsZero()
+	}
+	h.pingErr, h.contact = nil, now
+	return false
+}
+
+func (n *Node) restartView() {
+	n.mu.Lock()
+	cancel := n.restart
+	n.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// lookAtSettings checks the topics' settings and says what changed about them.
+func (n *Node) lookAtSettings(ctx context.Context, a *kafka.Admin) error {
+	problems, err := a.CheckTopics(ctx, n.topics, kafka.CheckOptions{HiddenFatal: n.cfg.HiddenSettingsFatal})
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	before := map[string]bool{}
+	for _, p := range n.health.problems {
+		before[p.String()] = true
+	}
+	first := !n.health.looked
+	n.health.problems, n.health.looked = problems, true
+	n.mu.Unlock()
+	for _, p := range problems {
+		if first || !before[p.String()] {
+			n.log.Warn("a topic is not as it should be", "problem", p.String(), "fatal", p.Fatal)
+		}
+	}
+	return nil
+}
+
+// keepTime wakes those who wait for what only time changes: stale, no owner.
+func (n *Node) keepTime(ctx context.Context) error {
+	t := time.NewTicker(n.time.tick)
+	defer t.Stop()
+	var last string
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-t.C:
+			a := n.assess(now)
+			is := sayAll(a)
+			if is != last {
+				last = is
+				n.wake.fire()
+				poke(n.publish)
+			}
+		}
+	}
+}
+
+func sayAll(a assessment) string {
+	s := ""
+	for _, m := range []map[string]string{a.reasons, a.degraded} {
+		for _, code := range sortedKeys(m) {
+			s += code + " "
+		}
+		s += "/ "
+	}
+	return s
+}

@@ -1,0 +1,74 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+)
+
+// publishStatus writes the node's status to the nodes topic: at once when something
+// changed after a quiet time, else at most every publishMin and at least every
+// publishMax. When ctx ends it takes the record away, so that nobody waits for this
+// node. It returns when a write fails; the supervisor calls it again.
+func (n *Node) publishStatus(ctx context.Context) error {
+	config := n.settings.Sarama()
+	// A write must end soon, since nothing can interrupt it and the stop waits for it.
+	config.Net.DialTimeout, config.Net.ReadTimeout, config.Net.WriteTimeout = n.time.ping, n.time.ping, n.time.ping
+	config.Producer.Timeout = n.time.ping * 2 / 3
+	config.Producer.Retry.Max = 1
+	p, err := kafka.Bounded(ctx, func() (sarama.SyncProducer, error) {
+		return sarama.NewSyncProducer(n.settings.Brokers, config)
+	}, func(p sarama.SyncProducer) { _ = p.Close() })
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	// A status that a producer has given up may still arrive after later ones of the
+	// next producer. It is overwritten within publishMax.
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return n.leave(p)
+		case <-timer.C:
+		case <-n.publish:
+		}
+		value, err := json.Marshal(n.Status())
+		if err != nil {
+			return err
+		}
+		if err := n.send(p, sarama.ByteEncoder(value)); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		timer.Reset(n.time.publishMax)
+		// The least time between two: what changes in it goes out together after it.
+		pause := time.NewTimer(n.time.publishMin)
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+		pause.Stop()
+	}
+}
+
+func (n *Node) send(p sarama.SyncProducer, value sarama.Encoder) error {
+	_, _, err := p.SendMessage(&sarama.ProducerMessage{
+		Topic: n.topics.Nodes(), Key: sarama.StringEncoder(n.cfg.NodeID), Value: value,
+	})
+	return err
+}
+
+func (n *Node) leave(p sarama.SyncProducer) error {
+	if err := n.send(p, nil); err != nil {
+		n.log.Debug("taking the node's record away", "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package view
+
+import (
+	"time"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/fold"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+)
+
+// session is one table topic as far as it was read. A node has one that it follows
+// and one whose content it serves. They are the same, unless another topic came
+// under the table's name: then the new one is read from its beginning while the
+// old one's content is served, until the new one is accepted.
+type session struct {
+	guard *kafka.Guard
+	store offsets
+
+	// The rest is guarded by Node.mu.
+
+	fold *fold.Fold
+	// broken says that commit rows may have been missed since the last ones that
+	// were taken: the fold has been collecting.
+	broken bool
+}
+
+func newSession(table, id string) *session {
+	return &session{guard: kafka.NewGuard(table, id), fold: fold.New(), broken: true}
+}
+
+// pending is what the accepted session has and no factory yet.
+type pending struct {
+	version viewkeeper.Version
+	rows    map[viewkeeper.Name]viewkeeper.Row
+	// full says that everything is to be loaded, not only rows.
+	full bool
+	// since is when the first of it came; zero when there is nothing.
+	since time.Time
+}
+
+func (p *pending) empty() bool { return p.since.IsZero() }
+
+// record takes one record of the table, in the order of the log. It never fails:
+// a record that stops a follower would stop it at every start.
+func (n *Node) record(s *session, offset int64, key string, value []byte) {
+	rec := codec.DecodeRecord(key, value)
+	now := time.Now()
+
+	n.mu.Lock()
+	wasCollecting := s.fold.Collecting()
+	counts := s.fold.Add(offset, rec)
+	collecting := s.fold.Collecting()
+	s.broken = s.broken || collecting
+	n.health.contact, n.health.lastRecord = now, now
+	if _, ok := rec.(*codec.Heartbeat); ok && counts && !wasCollecting {
+		// One that was read on the way to the end may be years old.
+		n.health.heartbeat = now
+	}
+	_, ask := s.fold.NeedEnd()
+	build := false
+	if s == n.accepted {
+		build = n.absorb(s, now)
+	} else {
+		build = !collecting
+	}
+	n.mu.Unlock()
+
+	s.guard.Seen(offset)
+	n.metrics.record(rec, counts)
+	if ask {
+		poke(n.askEnd)
+	}
+	if build {
+		poke(n.kick)
+	}
+	if build || wasCollecting != collecting {
+		n.wake.fire()
+		poke(n.publish)
+	}
+}
+
+// absorb takes what became visible in the accepted session: decisions at once,
+// rows for the builder. It reports whether there was anything. n.mu is held.
+func (n *Node) absorb(s *session, now time.Time) bool {
+	u, ok := s.fold.Take()
+	if !ok {
+		return false
+	}
+	if len(u.Commits) > 0 {
+		n.decisions.add(u.Commits, s.broken)
+		s.broken = false
+	}
+	p := &n.pending
+	if p.empty() {
+		p.since = now
+	}
+	p.version = u.Version
+	if p.full {
+		return true
+	}
+	if p.rows == nil {
+		p.rows = make(map[viewkeeper.Name]viewkeeper.Row, len(u.Changed))
+	}
+	for _, r := range u.Changed {
+		p.rows[r.Name] = r
+	}
+	return true
+}
+
+// accept makes the followed session the one that is served, if it can be: it has
+// reached its end, an owner has written to it, and it is not behind what is served.
+// It reports whether it did. n.mu is held.
+func (n *Node) accept(now time.Time) bool {
+	s := n.following
+	if s == n.accepted || s == nil || s.fold.Collecting() {
+		return false
+	}
+	if f, _ := s.fold.Fence(); f == nil {
+		return false
+	}
+	if n.accepted != nil && s.fold.Version() < n.reg.Current().Version() {
+		return false
+	}
+	replaced := n.accepted != nil
+	n.accepted, n.acceptedAt = s, now
+	n.health.replaced = nil
+	n.pending = pending{full: true, since: now, version: s.fold.Version()}
+	n.absorb(s, now)
+	if replaced {
+		n.log.Warn("another table topic is followed from now on", "topic", n.topics.Table(), "id", s.guard.ID(), "version", s.fold.Version())
+	}
+	return true
+}
