@@ -20,6 +20,10 @@ type Server struct {
 
 	mu    sync.Mutex // held for a moment
 	given given
+
+	// Where tests lose the engine: called, when set, before an Apply is sent and
+	// after it was answered.
+	beforeApply, afterApply func(*process)
 }
 
 var _ registry.Applier = (*Server)(nil)
@@ -69,6 +73,9 @@ func (s *Server) Apply(ctx context.Context, version viewkeeper.Version, reset bo
 			}
 			continue
 		}
+		if s.afterApply != nil {
+			s.afterApply(p)
+		}
 		s.mu.Lock()
 		s.given.add(version, reset, changes)
 		s.mu.Unlock()
@@ -87,6 +94,9 @@ func (s *Server) applyOn(ctx context.Context, params applyParams) (*process, err
 		return nil, err
 	}
 	defer p.leave()
+	if s.beforeApply != nil {
+		s.beforeApply(p)
+	}
 	return p, outOfMemory(p, s.supervisor.roundTrip(ctx, p, methodApply, params, nil))
 }
 
