@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"math"
 	"slices"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -58,8 +57,9 @@ type metrics struct {
 	volatile string
 }
 
-// rankCyclic is the rank of what is in or above a cycle.
-const rankCyclic = math.MaxInt32
+// rankCyclic is the rank of what is in a cycle; what is above one has a greater
+// one, since there, too, an entry is evaluated after what it reads.
+const rankCyclic = 1 << 30
 
 // leavesCap is where counting stops: doubling at each of 100 levels must not
 // overflow.

@@ -133,19 +133,28 @@ func (t *trial) rules(e *entry) *failure {
 		f.cycle = true
 		return f
 	}
+	// What is missing is e's own fault and comes first: e is collateral only if
+	// nothing else is wrong with it.
+	missing, broken := -1, -1
 	for i := range s.refs {
-		r := &s.refs[i]
-		if r.Unused {
-			continue
+		switch target := t.definition(e.refs[i]); {
+		case s.refs[i].Unused:
+		case e.refs[i].name.IsZero() && missing < 0:
+			missing = i
+		case target != nil && !target.ok() && broken < 0:
+			broken = i
 		}
-		if f := t.missing(e, i); f != nil {
+	}
+	if missing >= 0 {
+		if f := t.missing(e, missing, broken >= 0); f != nil {
 			return f
 		}
-		if target := t.definition(e.refs[i]); target != nil && !target.ok() {
-			f := failAt(-1, StageBuild, viewkeeper.CodeBind, "reads "+target.name().String()+r.through())
-			f.root = target.root()
-			return f
-		}
+	}
+	if broken >= 0 {
+		target := t.after.get(e.refs[broken].name)
+		f := failAt(-1, StageBuild, viewkeeper.CodeBind, "reads "+target.name().String()+s.refs[broken].through())
+		f.root = target.root()
+		return f
 	}
 	return t.measure(e)
 }
@@ -174,21 +183,20 @@ func (t *trial) definition(r resolved) *entry {
 	return t.after.get(r.name)
 }
 
-// missing refuses a reference to something that these changes remove, and one to
-// a name of the registry's own in the scratch catalog. About any other unknown
-// name the planner has more to say.
-func (t *trial) missing(e *entry, i int) *failure {
-	if !e.refs[i].name.IsZero() {
-		return nil
-	}
+// missing refuses a reference to nothing where the planner cannot be asked to:
+// these changes remove what it meant (so that there is more to say), the query
+// reads something broken as well (which has no stub), or the name is one of the
+// registry's own in the scratch catalog. Of any other unknown name the planner
+// says more, so there is no failure yet.
+func (t *trial) missing(e *entry, i int, always bool) *failure {
 	r := &e.source.refs[i]
 	for _, c := range r.candidates {
 		if t.gone[c] {
-			return failAt(e.source.refPlace(i), StageBuild, viewkeeper.CodeBind, fmt.Sprintf("reads %s, which would be gone%s", c, r.through()))
+			return failAt(e.source.refPlace(i), StageBuild, viewkeeper.CodeBind, fmt.Sprintf("reads %s, which is no longer there%s", c, r.through()))
 		}
 	}
-	if strings.HasPrefix(r.View, sourcePrefix) {
-		return failAt(e.source.refPlace(i), StageBuild, viewkeeper.CodeBind, fmt.Sprintf("there is no relation %s", r.candidates[0]))
+	if always || strings.HasPrefix(r.View, sourcePrefix) {
+		return failAt(e.source.refPlace(i), StageBuild, viewkeeper.CodeBind, fmt.Sprintf("there is no %s to read%s", r.candidates[0], r.through()))
 	}
 	return nil
 }

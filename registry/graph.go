@@ -17,8 +17,8 @@ import (
 //   - edges holds (candidate, reader) for every name that a reference of a
 //     reader's text may resolve to, whether the name exists or not;
 //   - an entry's refs are resolved against the names in entries and the base;
-//   - along every read that resolves to an entry the rank grows, except in and
-//     above cycles, whose rank is [rankCyclic];
+//   - along every read that resolves to an entry the rank grows, except within
+//     cycles, where it is rankCyclic;
 //   - broken holds exactly the names of entries with a failure, cyclic those
 //     whose failure is that they read themselves;
 //   - digest and built are sums over the entries (see setHash).

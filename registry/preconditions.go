@@ -246,18 +246,20 @@ func sameComment(a, b *string) bool {
 // cascade drops, with the dropped names, who cannot do without them: each reader
 // with a reference that would stand for nothing, and its readers in turn. What
 // another statement of the set is about is left to that statement; a reader that
-// would find another relation of that name stays, and is judged by that.
+// would find another relation of that name stays, and is judged by that. What it
+// would find may itself go later on, so this goes round until nobody is left.
 func (j *judgment) cascade(from []viewkeeper.Name, owned map[viewkeeper.Name]viewkeeper.Statement) {
-	queue := slices.DeleteFunc(slices.Clone(from), func(n viewkeeper.Name) bool { return j.before.get(n) == nil })
-	for len(queue) > 0 {
-		n := queue[0]
-		queue = queue[1:]
-		for _, e := range j.before.readers(n) {
-			if j.writes[e.name()] != nil || owned[e.name()] != nil || !j.orphaned(e, n) {
-				continue
+	gone := slices.DeleteFunc(slices.Clone(from), func(n viewkeeper.Name) bool { return j.before.get(n) == nil })
+	for settled := -1; settled < len(gone); {
+		settled = len(gone)
+		for i := 0; i < len(gone); i++ {
+			for _, e := range j.before.readers(gone[i]) {
+				if j.writes[e.name()] != nil || owned[e.name()] != nil || !j.orphaned(e, gone[i]) {
+					continue
+				}
+				j.put(&write{row: j.row(e.name(), nil), action: viewkeeper.ActionDropped, at: -1})
+				gone = append(gone, e.name())
 			}
-			j.put(&write{row: j.row(e.name(), nil), action: viewkeeper.ActionDropped, at: -1})
-			queue = append(queue, e.name())
 		}
 	}
 }

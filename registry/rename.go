@@ -158,29 +158,34 @@ func (r *rewriting) run() (why string) {
 	within := func(at int) bool {
 		return slices.ContainsFunc(mine, func(i int) bool { return src.refs[i].At <= at && at < src.refs[i].End })
 	}
-	// Where else do the names stand, and is any of that schema.name?
-	var others, qualified []ddl.Token
+	// Where else do the names stand, which of that is before a column, and which
+	// of that has the schema, too?
+	others, qualifiers, withSchema := 0, []ddl.Token(nil), false
 	for i, t := range toks {
-		if !t.IsName() || within(t.At) {
-			continue
-		}
 		n := viewkeeper.Fold(t.Name())
-		if n != r.from.View && n != r.to.View {
+		if !t.IsName() || within(t.At) || n != r.from.View && n != r.to.View || t.Kind == ddl.Word && reserved[n] {
 			continue
 		}
-		others = append(others, t)
-		if n == r.from.View && i >= 2 && toks[i-1].Text == "." && toks[i-2].IsName() && viewkeeper.Fold(toks[i-2].Name()) == r.from.Schema &&
-			i+1 < len(toks) && toks[i+1].Text == "." {
-			qualified = append(qualified, t)
+		others++
+		before, after := i > 0 && toks[i-1].Text == ".", i+1 < len(toks) && toks[i+1].Text == "."
+		if n != r.from.View || !after {
+			continue
+		}
+		schema := before && i >= 2 && toks[i-2].IsName() && viewkeeper.Fold(toks[i-2].Name()) == r.from.Schema
+		if schema || !before {
+			qualifiers = append(qualifiers, t)
+			withSchema = withSchema || schema
 		}
 	}
-	if len(qualified) > 0 && len(qualified) < len(others) {
-		return fmt.Sprintf("it names columns with schema and table (%s) and uses one of the two names otherwise as well", r.from)
+	if withSchema {
+		if len(qualifiers) < others {
+			return fmt.Sprintf("it names columns with schema and table (%s) and uses one of the two names otherwise as well", r.from)
+		}
+		for _, t := range qualifiers {
+			r.edits = append(r.edits, ddl.Edit{At: t.At, End: t.End(), Text: identifier(r.to.View, t.Kind == ddl.QuotedName)})
+		}
 	}
-	for _, t := range qualified {
-		r.edits = append(r.edits, ddl.Edit{At: t.At, End: t.End(), Text: identifier(r.to.View, t.Kind == ddl.QuotedName)})
-	}
-	alias := len(others) > 0 && len(qualified) == 0
+	alias := others > 0 && !withSchema
 	for _, i := range mine {
 		if why := r.reference(&src.refs[i], text, toks, alias); why != "" {
 			return why

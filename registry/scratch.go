@@ -39,8 +39,6 @@ type session struct {
 	trial  map[viewkeeper.Name]Stub
 	unsent map[viewkeeper.Name]Stub
 	open   bool
-	// calls counts what the planner was asked, for tests and metrics.
-	calls struct{ parse, bind, parsed, bound int }
 }
 
 // begin locks the base for a trial over the settled graph g. The planner is not
@@ -107,7 +105,6 @@ func (t *session) ready() error {
 		if len(stubs) == 0 {
 			return nil
 		}
-		t.calls.bind++
 		_, err := p.Bind(t.ctx, stubs, nil)
 		stubs = stubs[:0:0]
 		return err
@@ -155,8 +152,6 @@ func (e *entry) stubs() []Stub {
 func (t *session) parse(queries []Query) ([]Parsed, error) {
 	return careful(t, queries, 1000,
 		func(qs []Query) ([]Parsed, error) {
-			t.calls.parse++
-			t.calls.parsed += len(qs)
 			return t.base.planner.Parse(t.ctx, qs)
 		},
 		func(e *PlanError) Parsed { return Parsed{Err: e} })
@@ -175,8 +170,6 @@ func (t *session) bind(queries []Query) ([]Bound, error) {
 				stubs = append(stubs, st)
 			}
 			slices.SortFunc(stubs, func(a, b Stub) int { return a.Name.Compare(b.Name) })
-			t.calls.bind++
-			t.calls.bound += len(qs)
 			t.open = true
 			bound, err := t.base.planner.Bind(t.ctx, stubs, qs)
 			if err == nil {

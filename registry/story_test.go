@@ -224,3 +224,12 @@ func shuffled[T any](items []T, swap func(n int) int) []T {
 	}
 	return out
 }
+
+// newModelBase is a base over a planner of its own.
+func newModelBase(t interface{ Fatal(...any) }) *registry.Base {
+	base, err := registry.NewBase(context.Background(), registrytest.NewModel(registrytest.BaseRelations()...), quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base
+}

@@ -275,7 +275,7 @@ func (t *trial) above(e *entry) int {
 	}
 	rank := 0
 	e.reads(func(_ int, target viewkeeper.Name) { rank = max(rank, t.rank(target)) })
-	return min(rank+1, rankCyclic)
+	return rank + 1
 }
 
 // schedule puts an entry on the queue.

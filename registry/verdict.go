@@ -132,7 +132,9 @@ func (j *judgment) own() *viewkeeper.Error {
 		message = fmt.Sprintf("%s, which is broken: %s; repair %s first", f.reason, j.trial.after.get(f.root).failure.reason, f.root)
 	}
 	if _, set := j.stmt.(*viewkeeper.ChangeSet); set {
-		message = fmt.Sprintf("%s: %s", e.name(), message)
+		if f.code != viewkeeper.CodeCycle { // which names it already
+			message = fmt.Sprintf("%s: %s", e.name(), message)
+		}
 		j.d.Broken = j.trial.delta().brokenList(nil)
 	}
 	return viewkeeper.ErrorAt(offset, f.code, "%s", message)

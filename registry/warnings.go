@@ -244,11 +244,11 @@ func (l *linter) shifts(s *Scope) {
 		if was == nil || is == nil || sameNames(was, is[:min(len(was), len(is))]) {
 			continue
 		}
-		what := "the names of the column list"
+		what := "the column list names them by position"
 		if !list {
-			what = "the other side of a set operation"
+			what = "the set operation matches them by position"
 		}
-		l.add(viewkeeper.WarnColumnsShift, l.sourcePlace(s, k), "the columns of * in %s change from %s to %s, and %s goes by position; name the columns",
+		l.add(viewkeeper.WarnColumnsShift, l.sourcePlace(s, k), "the columns of * in %s change from %s to %s, and %s; name the columns in place of *",
 			l.entry.name(), columnList(was), columnList(is), what)
 	}
 }

@@ -1,0 +1,153 @@
+package registry_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/registry"
+)
+
+// star is a root with n readers, each with a reader of its own.
+func star(n int) []string {
+	texts := []string{"CREATE VIEW root AS SELECT a, d FROM u"}
+	for i := range n {
+		texts = append(texts,
+			fmt.Sprintf("CREATE VIEW mid%d AS SELECT a FROM root", i),
+			fmt.Sprintf("CREATE VIEW top%d AS SELECT a FROM mid%d", i, i))
+	}
+	return texts
+}
+
+// TestCost holds a change to what it may ask of the planner, however much of the
+// catalog there is around it.
+func TestCost(t *testing.T) {
+	base, planner := newBase(t, quiet())
+	rows := rowsOf(t, star(1000)...)
+	r := registry.New(base, registry.RegistryOptions{})
+	planner.took()
+	check := func(what, want string) {
+		t.Helper()
+		if got := planner.took(); got != want {
+			t.Errorf("%s: asked %s, want %s", what, got, want)
+		}
+	}
+	if err := r.Reload(t.Context(), 2001, rows); err != nil {
+		t.Fatal(err)
+	}
+	check("first load", "parse 3/2001 bind 3/2001 stubs 1001 settle 2")
+
+	if err := r.Reload(t.Context(), 2002, rows); err != nil {
+		t.Fatal(err)
+	}
+	check("the same rows", "parse 0/0 bind 0/0 stubs 0 settle 0")
+	if got := r.Current().Version(); got != 2002 {
+		t.Errorf("version %s after a reload of the same rows at 2002", got)
+	}
+
+	advance := func(version viewkeeper.Version, text string) {
+		t.Helper()
+		if err := r.Advance(t.Context(), version, []viewkeeper.Row{rowOf(t, version, text)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	advance(2003, "CREATE VIEW top7 AS SELECT a + 1 AS a FROM mid7")
+	// 1000 stubs of the top wait since the load.
+	check("a leaf", "parse 1/1 bind 1/1 stubs 1000 settle 1")
+	advance(2004, "CREATE VIEW root AS SELECT a, d FROM u WHERE a > 0")
+	check("a root that keeps its columns", "parse 1/1 bind 1/1 stubs 0 settle 1")
+	advance(2005, "CREATE VIEW mid7 AS SELECT a + 0 AS a, 1 AS one FROM root")
+	check("a column more, which the reader's output does not show", "parse 1/1 bind 2/2 stubs 1 settle 1")
+	advance(2006, "CREATE VIEW root AS SELECT a, d, 1 AS more FROM u")
+	check("a root with a column more", "parse 1/1 bind 2/1001 stubs 1 settle 1")
+
+	comment := "hello"
+	row := rows[0]
+	row.Version, row.Definition = 2007, &viewkeeper.Definition{Name: row.Name, Kind: viewkeeper.KindView, SQL: "CREATE VIEW root AS SELECT a, d, 1 AS more FROM u", Comment: &comment, ID: 1}
+	if err := r.Advance(t.Context(), 2007, []viewkeeper.Row{row}); err != nil {
+		t.Fatal(err)
+	}
+	check("a comment", "parse 0/0 bind 0/0 stubs 0 settle 0")
+	if err := r.Advance(t.Context(), 2008, []viewkeeper.Row{{Name: viewkeeper.MakeName("", "top3"), Version: 2008}}); err != nil {
+		t.Fatal(err)
+	}
+	check("a drop", "parse 0/0 bind 0/0 stubs 0 settle 0")
+	if n := r.Current().Len(); n != 2000 || r.Current().Broken() != 0 {
+		t.Errorf("%d definitions, %d broken", n, r.Current().Broken())
+	}
+}
+
+// TestSharedBase: two holders of one base take turns, and each finds its own
+// definitions there.
+func TestSharedBase(t *testing.T) {
+	base, planner := newBase(t, quiet())
+	a, b := registry.New(base, registry.RegistryOptions{}), registry.New(base, registry.RegistryOptions{})
+	for version := viewkeeper.Version(1); version < 6; version++ {
+		for i, r := range []*registry.Registry{a, b} {
+			text := fmt.Sprintf("CREATE VIEW v%d AS SELECT %s FROM %s", version, []string{"a", "d"}[i], []string{"u", fmt.Sprint("v", version-1)}[min(int(version-1), 1)])
+			if err := r.Advance(t.Context(), version, []viewkeeper.Row{rowOf(t, version, text)}); err != nil {
+				t.Fatal(err)
+			}
+			for d := range r.Current().Definitions() {
+				if want := []string{"a", "d"}[i]; !d.OK() || d.Columns[0].Name != want {
+					t.Fatalf("%s: %v %v, want column %s", d.Row.Name, d.Failure, d.Columns, want)
+				}
+			}
+		}
+	}
+	if planner.reset < 9 {
+		t.Errorf("the scratch catalog changed hands %d times", planner.reset)
+	}
+}
+
+// TestOrderOfRows: the factory is the same whatever order the rows come in.
+func TestOrderOfRows(t *testing.T) {
+	rows := rowsOf(t, star(20)...)
+	slices.Reverse(rows)
+	base, _ := newBase(t, quiet())
+	f, err := registry.BuildFactory(t.Context(), base, rows, registry.Probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Broken() != 0 || f.Len() != 41 || f.Version() != 41 {
+		t.Fatalf("%d definitions at version %s, broken: %v", f.Len(), f.Version(), f.Failures())
+	}
+}
+
+func BenchmarkLoad10k(b *testing.B) {
+	rows := rowsOf(b, star(5000)...)
+	for b.Loop() {
+		base, _ := newBase(b, quiet())
+		if _, err := registry.BuildFactory(b.Context(), base, rows, registry.Probe); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAdvanceLeafOf10k(b *testing.B) {
+	base, _ := newBase(b, quiet())
+	r := registry.New(base, registry.RegistryOptions{})
+	if err := r.Reload(b.Context(), 1, rowsOf(b, star(5000)...)); err != nil {
+		b.Fatal(err)
+	}
+	version := viewkeeper.Version(20000)
+	for b.Loop() {
+		version++
+		row := rowOf(b, version, fmt.Sprintf("CREATE VIEW top%d AS SELECT a + %d AS a FROM mid%d", version%5000, version, version%5000))
+		if err := r.Advance(b.Context(), version, []viewkeeper.Row{row}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkReloadSame10k(b *testing.B) {
+	base, _ := newBase(b, quiet())
+	r := registry.New(base, registry.RegistryOptions{})
+	rows := rowsOf(b, star(5000)...)
+	for b.Loop() {
+		if err := r.Reload(b.Context(), 1, rows); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
