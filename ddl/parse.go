@@ -51,6 +51,9 @@ func (l Limits) Parse(text string) (viewkeeper.Statement, error) {
 // drop what the key names, of either kind, if it exists, RESTRICT. The error has
 // code NAME.
 func ParseTombstone(key string) (*viewkeeper.Drop, error) {
+	if bad := badByte(key); bad != nil {
+		return nil, viewkeeper.Errorf(viewkeeper.CodeName, "the record's key is not a name: it holds a NUL or is not UTF-8")
+	}
 	name, err := viewkeeper.ParseName(key)
 	if err != nil {
 		return nil, err

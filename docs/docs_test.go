@@ -63,7 +63,7 @@ func TestAnswers(t *testing.T) {
 			judged++
 			got := answer(t, code, before, example)
 			if want := strings.Join(block, "\n"); got != want && !*rewrite {
-				t.Errorf("%s says\n%s\nand the judge\n%s", code, want, got)
+				t.Errorf("%s says\n%s\nand the judge\n%s\nIf the judge is right: go test ./docs -rewrite", code, want, got)
 			}
 			block = []string{got}
 		}
