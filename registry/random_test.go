@@ -3,7 +3,6 @@ package registry_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -74,7 +73,7 @@ func drawBody(t *rapid.T, f *registry.Factory) string {
 }
 
 func quiet() registry.BaseOptions {
-	return registry.BaseOptions{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	return registry.BaseOptions{Log: slog.New(slog.DiscardHandler)}
 }
 
 // facts is all that must be the same however a factory came about. Reasons may

@@ -3,7 +3,6 @@ package registry_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -214,15 +213,6 @@ func rowsOf(t testing.TB, texts ...string) []viewkeeper.Row {
 		rows = append(rows, rowOf(t, viewkeeper.Version(i+1), text))
 	}
 	return rows
-}
-
-func shuffled[T any](items []T, swap func(n int) int) []T {
-	out := slices.Clone(items)
-	for i := range out {
-		k := i + swap(len(out)-i)
-		out[i], out[k] = out[k], out[i]
-	}
-	return out
 }
 
 // newModelBase is a base over a planner of its own.
