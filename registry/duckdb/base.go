@@ -120,12 +120,45 @@ func nameParts(text string, tokens []token) []string {
 	return parts
 }
 
-// run executes the statement.
-func (s *baseStatement) run(ctx context.Context, c *conn, l lake) error {
-	err := c.exec(ctx, s.text)
+// run executes the statement, with the paths of files written out in full.
+func (s *baseStatement) run(ctx context.Context, g *gate) error {
+	text, err := s.resolved(ctx, g)
+	if err != nil {
+		return err
+	}
+	err = g.conn.exec(ctx, text)
 	var engine *engineError
 	if errors.As(err, &engine) {
-		return errorInBase(s.number, s.text, "%s", engine.Message)
+		return errorInBase(s.number, s.text, "%s", g.lake.hide(tidy(engine.Message)))
 	}
 	return err
+}
+
+func (s *baseStatement) resolved(ctx context.Context, g *gate) (string, error) {
+	var files []fileRef
+	for _, p := range s.parts() {
+		if !mayNameFiles(p.text) {
+			continue
+		}
+		prefix := ""
+		if s.kind == "macro" && !p.table {
+			prefix = "SELECT "
+		}
+		w, refusal, err := g.walk(ctx, prefix+p.text, forBase)
+		if err != nil {
+			return "", err
+		}
+		if refusal != nil {
+			continue // the engine says it better
+		}
+		for _, f := range w.files {
+			if f.at >= 0 {
+				shift := p.at - len(prefix)
+				f.at, f.end = f.at+shift, f.end+shift
+				files = append(files, f)
+			}
+		}
+	}
+	text, _ := withFullPaths(s.text, files)
+	return text, nil
 }

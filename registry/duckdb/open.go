@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,8 +113,14 @@ func (i *instance) prime(ctx context.Context, opts Options) error {
 			return fmt.Errorf("duckdb: %s: %w", set, err)
 		}
 	}
+	// The gate here only finds the files that the base names: it refuses nothing.
+	g := &gate{conn: c, limits: Limits{Bytes: math.MaxInt, Nesting: math.MaxInt, Joins: math.MaxInt}, lake: i.lake, functions: &functions{}, base: &baseCatalog{}}
+	if g.serialize, err = c.prepare(ctx, serializeSQL); err != nil {
+		return err
+	}
+	defer g.serialize.close()
 	for n := range i.base {
-		if err := i.base[n].run(ctx, c, i.lake); err != nil {
+		if err := i.base[n].run(ctx, g); err != nil {
 			return err
 		}
 	}

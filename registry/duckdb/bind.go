@@ -1,0 +1,83 @@
+package duckdb
+
+import (
+	"context"
+	"strings"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/ddl"
+	"github.com/viewkeeper/viewkeeper/registry"
+)
+
+// maxColumns is the most columns that a query may have. Stars over stars double
+// them with every definition.
+const maxColumns = 10_000
+
+// bind plans one query over the stubs.
+//
+// It is prepared and not run, with the optimizer off: binding is all that is
+// asked for, and the optimizer's time is exponential in texts that are short.
+func (p *Planner) bind(ctx context.Context, q registry.Query) (registry.Bound, error) {
+	w, refusal, err := p.gate.walk(ctx, q.Text, forDefinition)
+	if err != nil || refusal != nil {
+		return registry.Bound{Err: refusal}, err
+	}
+	text, places := withFullPaths(w.text, w.files)
+	columns, refusal, err := p.plan(ctx, text, places)
+	if err != nil || refusal != nil {
+		return registry.Bound{Err: refusal}, err
+	}
+	if len(q.Columns) > len(columns) {
+		return registry.Bound{Err: planErrorf(viewkeeper.CodeBind, -1, "the column list has %d names, and the query gives %d columns", len(q.Columns), len(columns))}, nil
+	}
+	for i, name := range q.Columns {
+		columns[i].Name = name
+	}
+	uniqueNames(columns)
+	out := registry.Bound{Columns: columns}
+	if q.Parquet {
+		out.Parquet = afterParquet(columns)
+	}
+	return out, nil
+}
+
+// plan gives the columns of a query that is through the gate, in its own names.
+func (p *Planner) plan(ctx context.Context, text string, places ddl.OffsetMap) ([]viewkeeper.Column, *registry.PlanError, error) {
+	st, err := p.scratch.conn.prepare(ctx, text)
+	if err != nil {
+		refusal, err := p.gate.refusal(err, text)
+		if refusal != nil {
+			refusal.At = places.Source(refusal.At)
+		}
+		return nil, refusal, err
+	}
+	columns, exact := st.columns()
+	st.close()
+	if len(columns) > maxColumns {
+		return nil, planErrorf(viewkeeper.CodeComplexity, -1, "the query gives %d columns; the limit is %d", len(columns), maxColumns), nil
+	}
+	tokens := lex(text)
+	body := withoutEnd(text, tokens)
+	if !exact {
+		if columns, err = describe(ctx, p.scratch.conn, body); err != nil {
+			return nil, nil, err
+		}
+	}
+	if p.mayBeUntyped(text, tokens, columns) {
+		if err := p.findUntyped(ctx, body, columns); err != nil {
+			return nil, nil, err
+		}
+	}
+	return columns, nil, nil
+}
+
+// withoutEnd takes semicolons and what follows them off a text, so that it can
+// stand in parentheses.
+func withoutEnd(text string, tokens []token) string {
+	for _, t := range tokens {
+		if t.is(text, ";") {
+			return text[:t.at]
+		}
+	}
+	return strings.TrimRight(text, " \t\r\n")
+}
