@@ -1,0 +1,125 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Settings are the values of all settings, of every command. Each is declared
+// once, in define: its flag's name gives the environment variable and the key of
+// the configuration file too.
+type Settings struct {
+	all     *pflag.FlagSet
+	sources map[string]string // where a value came from, when not the default
+
+	// Where a process stands.
+	HTTP      string
+	Advertise string
+	Brokers   []string
+	Catalog   string
+	Roles     []string
+	NodeID    string
+	DataDir   string
+
+	// What every node has, and how much an engine may use.
+	Base        string
+	Lake        []string
+	MemoryLimit string
+	Threads     int
+
+	// How a node behaves.
+	MaxStale     time.Duration
+	QueryTimeout time.Duration
+
+	// dev.
+	Dir   string
+	Nodes int
+	Kafka string
+
+	// Clients.
+	Server  string
+	Output  string
+	Author  string
+	Reason  string
+	Timeout time.Duration
+	Wait    string
+
+	// One request.
+	Command       string
+	File          string
+	ID            string
+	ExpectVersion string
+	Like          string
+	Kind          string
+	Since         uint64
+	Limit         int
+	Fleet         bool
+
+	LogLevel  string
+	LogFormat string
+
+	// Config is the file's path. It can't stand in the file.
+	Config string
+}
+
+// define declares every setting: name, default and what it means.
+func (s *Settings) define(f *pflag.FlagSet) {
+	f.StringVar(&s.Config, "config", "", "YAML `file` with settings, a key for each flag")
+
+	f.StringVar(&s.HTTP, "http", "127.0.0.1:7410", "`address` that a node answers HTTP at; port 0 takes a free one, further nodes of dev count up from it")
+	f.StringVar(&s.Advertise, "advertise", "", "`address` that clients reach this node's HTTP at, as other nodes are told (default: the one it listens at)")
+	f.StringSliceVar(&s.Brokers, "brokers", nil, "Kafka `brokers`, host:port, separated by commas")
+	f.StringVar(&s.Catalog, "catalog", "", "`name` of the catalog, [a-z][a-z0-9-]{0,62}")
+	f.StringSliceVar(&s.Roles, "roles", []string{"owner", "node"}, "what this process is: `owner` (may judge statements), node (follows and answers), or both")
+	f.StringVar(&s.NodeID, "node-id", "", "`id` of this node, unique in the fleet and the same after a restart (default: host and port)")
+	f.StringVar(&s.DataDir, "data-dir", "viewkeeper-data", "`directory` of this node's own copy and history; it may be deleted while the node is down")
+
+	f.StringVar(&s.Base, "base", "", "SQL `file` with what every node has before any DDL: schemas, types, tables, views, macros, inserts into its own tables")
+	f.StringArrayVar(&s.Lake, "lake", nil, "`directory` that definitions, queries and the base may read files from, relative paths from the first; may be repeated")
+	f.StringVar(&s.MemoryLimit, "memory-limit", "1GB", "`size` of memory that one engine may use before it is stopped, as 500MB or 2GB")
+	f.IntVar(&s.Threads, "threads", 0, "`number` of threads that one engine may use (default: one a core)")
+
+	f.DurationVar(&s.MaxStale, "max-stale", 5*time.Minute, "`age` of what a node serves, without connection to Kafka, from which on it is not ready")
+	f.DurationVar(&s.QueryTimeout, "query-timeout", 5*time.Minute, "`time` after which a query is ended")
+
+	f.StringVar(&s.Dir, "dir", "viewkeeper-dev", "`directory` of everything that dev keeps; the same one continues where it stopped")
+	f.IntVar(&s.Nodes, "nodes", 2, "`number` of nodes")
+	f.StringVar(&s.Kafka, "kafka", "127.0.0.1:0", "`address` of the embedded broker; port 0 takes a free one at the first start and the same one afterwards")
+
+	f.StringVar(&s.Server, "server", "http://127.0.0.1:7410", "`URL` of the node to ask")
+	f.StringVarP(&s.Output, "output", "o", "", "`form` of the answer: table, json, and for query results csv (default: table on a terminal, else json)")
+	f.StringVar(&s.Author, "author", defaultAuthor(), "`who` submits a statement, shown with its decision")
+	f.StringVar(&s.Reason, "reason", "", "`why` a statement is submitted, shown with its decision")
+	f.DurationVar(&s.Timeout, "timeout", 30*time.Second, "`time` to wait for an answer")
+	f.StringVar(&s.Wait, "wait", "node", "until when a statement waits: `decided`, node (the node asked has it) or fleet (every live node has it)")
+
+	f.StringVarP(&s.Command, "command", "c", "", "SQL `text` to run")
+	f.StringVarP(&s.File, "file", "f", "", "`file` with SQL to run; - is the standard input")
+	f.StringVar(&s.ID, "id", "", "statement `id`; the same one with the same text is decided once (default: a random one)")
+	f.StringVar(&s.ExpectVersion, "expect-version", "", "`version` that the definition must have, 0 that it must not exist, else the statement is refused")
+	f.StringVar(&s.Like, "like", "", "only names that match a LIKE `pattern`, as 'daily%'")
+	f.StringVar(&s.Kind, "kind", "", "only definitions of a `kind`: view or materialized")
+	f.Uint64Var(&s.Since, "since", 0, "only what came after this catalog `version`")
+	f.IntVar(&s.Limit, "limit", 0, "at most this `number`, the newest (default: all)")
+	f.BoolVar(&s.Fleet, "fleet", false, "wait for every live node and not only for the one asked")
+
+	f.StringVar(&s.LogLevel, "log-level", "info", "least `level` that is logged: debug, info, warn, error")
+	f.StringVar(&s.LogFormat, "log-format", "text", "`form` of the log: text or json")
+}
+
+// use gives a command the flags of the named settings.
+func (s *Settings) use(flags *pflag.FlagSet, names ...string) {
+	if s.all == nil {
+		s.all = pflag.NewFlagSet("settings", pflag.ContinueOnError)
+		s.sources = map[string]string{}
+		s.define(s.all)
+	}
+	for _, name := range names {
+		f := s.all.Lookup(name)
+		if f == nil {
+			panic("no setting " + name)
+		}
+		flags.AddFlag(f)
+	}
+}
