@@ -14,11 +14,11 @@ import (
 // the planner that knows them, and the settings that the law depends on. These
 // must be the same wherever a decision or a build is to come out the same.
 //
-// A planner has one scratch catalog. A Base may nevertheless be shared by a
-// [Registry], a [Catalog] and any number of builds: it serves them one after the
-// other, and stubs the scratch catalog anew when another one was there before.
-// That costs one call with all stubs, so give whatever runs often a Base (and a
-// planner) of its own.
+// A planner serves one caller at a time and has one scratch catalog. A Base may
+// nevertheless be shared by a [Registry], a [Catalog] and any number of builds: it
+// serves them one after the other, and makes the scratch catalog each time what
+// the next one needs. Between two versions of one catalog that is little work; a
+// build from nothing sends all.
 type Base struct {
 	planner Planner
 	engine  *Engine
@@ -27,10 +27,10 @@ type Base struct {
 	relations map[viewkeeper.Name]*Relation
 	macros    map[viewkeeper.Name]*Macro
 
-	// mu serialises all use of the planner. holder is whose stubs the scratch
-	// catalog holds: the owner of a scratch, compared by identity.
-	mu     sync.Mutex
-	holder *scratch
+	// mu serialises all use of the planner, and guards what is known of its
+	// scratch catalog.
+	mu      sync.Mutex
+	scratch scratch
 }
 
 // BaseOptions are the settings of a Base. The zero value is usable.
@@ -114,6 +114,7 @@ func NewBase(ctx context.Context, planner Planner, options BaseOptions) (*Base, 
 		options:   options,
 		relations: make(map[viewkeeper.Name]*Relation, len(engine.Relations)),
 		macros:    make(map[viewkeeper.Name]*Macro, len(engine.Macros)),
+		scratch:   scratch{settled: newGraph(), stale: true},
 	}
 	for i := range engine.Relations {
 		b.relations[engine.Relations[i].Name] = &engine.Relations[i]
@@ -134,4 +135,11 @@ func (b *Base) Limits() Limits { return b.options.Limits }
 func (b *Base) Relation(name viewkeeper.Name) (*Relation, bool) {
 	r, ok := b.relations[name]
 	return r, ok
+}
+
+// distrust makes the next trial stub the scratch catalog from nothing.
+func (b *Base) distrust() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.scratch.stale = true
 }

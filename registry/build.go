@@ -26,8 +26,7 @@ const (
 //
 // The error is the planner's own trouble or the context's: then there is no factory.
 func BuildFactory(ctx context.Context, base *Base, rows []viewkeeper.Row, purpose Purpose) (*Factory, error) {
-	s := newScratch(base)
-	f, err := build(ctx, s, rows)
+	f, err := build(ctx, base, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -37,11 +36,11 @@ func BuildFactory(ctx context.Context, base *Base, rows []viewkeeper.Row, purpos
 	return f, nil
 }
 
-// build makes a factory of rows with a scratch catalog that is left holding it.
-func build(ctx context.Context, s *scratch, rows []viewkeeper.Row) (*Factory, error) {
+// build makes a factory of rows.
+func build(ctx context.Context, base *Base, rows []viewkeeper.Row) (*Factory, error) {
 	live, version := latest(rows)
-	empty := &Factory{base: s.base, graph: newGraph()}
-	f, _, err := empty.next(ctx, s, version, live, nil)
+	empty := &Factory{base: base, graph: newGraph()}
+	f, _, err := empty.next(ctx, version, live, nil)
 	return f, err
 }
 
@@ -67,15 +66,15 @@ func latest(rows []viewkeeper.Row) ([]viewkeeper.Row, viewkeeper.Version) {
 
 // next makes the factory that follows f when rows change, with what changed. The
 // error is the engine's own trouble or the context's.
-func (f *Factory) next(ctx context.Context, s *scratch, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name) (_ *Factory, _ *trial, err error) {
-	t := begin(ctx, s, f.graph, version)
+func (f *Factory) next(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name) (_ *Factory, _ *trial, err error) {
+	t := begin(ctx, f.base, f.graph, version)
 	keep := false
 	defer func() { t.end(keep) }()
 	if err := t.apply(rows, retry); err != nil {
 		return nil, nil, err
 	}
 	keep = true
-	return &Factory{base: s.base, version: version, graph: t.after}, t, nil
+	return &Factory{base: f.base, version: version, graph: t.after}, t, nil
 }
 
 // report logs and counts what a live factory skips.

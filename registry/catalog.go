@@ -15,7 +15,6 @@ import (
 type Catalog struct {
 	base    *Base
 	options CatalogOptions
-	scratch *scratch
 	current *Factory
 }
 
@@ -40,8 +39,8 @@ type Outcome struct {
 // LoadCatalog builds the catalog from rows accepted before, as BuildFactory does:
 // what does not build is broken, and blocks nothing.
 func LoadCatalog(ctx context.Context, base *Base, rows []viewkeeper.Row, options CatalogOptions) (*Catalog, error) {
-	c := &Catalog{base: base, options: options, scratch: newScratch(base)}
-	f, err := build(ctx, c.scratch, rows)
+	c := &Catalog{base: base, options: options}
+	f, err := build(ctx, base, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +68,7 @@ func (c *Catalog) Retry(ctx context.Context) error {
 	if len(retry) == 0 {
 		return nil
 	}
-	f, _, err := c.current.next(ctx, c.scratch, c.current.version, nil, retry)
+	f, _, err := c.current.next(ctx, c.current.version, nil, retry)
 	if err == nil {
 		c.current = f
 	}
@@ -88,7 +87,7 @@ func (c *Catalog) decide(ctx context.Context, s viewkeeper.Submission, advance b
 	j := newJudgment(c, s)
 	defer func() {
 		if p := recover(); p != nil {
-			c.scratch.stale = true
+			c.base.distrust()
 			j = newJudgment(c, s)
 			j.refuse(viewkeeper.Errorf(viewkeeper.CodeInternal,
 				"viewkeeper itself failed on this statement, which changed nothing; please report it together with the statement: %v%s", p, panicPlace()))

@@ -4,5 +4,5 @@ package registry
 // judge would say to a statement over it ([Catalog.Check]). Nothing is planned
 // before it is asked. It shares the factory's base, whose other users it waits for.
 func CatalogAt(f *Factory, options CatalogOptions) *Catalog {
-	return &Catalog{base: f.base, options: options, scratch: newScratch(f.base), current: f}
+	return &Catalog{base: f.base, options: options, current: f}
 }

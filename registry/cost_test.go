@@ -96,8 +96,38 @@ func TestSharedBase(t *testing.T) {
 			}
 		}
 	}
-	if planner.reset < 9 {
-		t.Errorf("the scratch catalog changed hands %d times", planner.reset)
+	if planner.reset != 1 {
+		t.Errorf("the scratch catalog was made from nothing %d times; the difference is less", planner.reset)
+	}
+}
+
+// TestChecksBetweenCommits: a node checks statements over a factory while the
+// registry goes on with the same planner. Each turn costs the difference.
+func TestChecksBetweenCommits(t *testing.T) {
+	base, planner := newBase(t, quiet())
+	r := registry.New(base, registry.RegistryOptions{})
+	if err := r.Reload(t.Context(), 2001, rowsOf(t, star(1000)...)); err != nil {
+		t.Fatal(err)
+	}
+	planner.took()
+	old := registry.CatalogAt(r.Current(), registry.CatalogOptions{})
+	for version := viewkeeper.Version(3000); version < 3005; version++ {
+		row := rowOf(t, version, fmt.Sprintf("CREATE VIEW mid1 AS SELECT a AS a, %d AS c%d FROM root", version, version))
+		if err := r.Advance(t.Context(), version, []viewkeeper.Row{row}); err != nil {
+			t.Fatal(err)
+		}
+		for _, catalog := range []*registry.Catalog{old, registry.CatalogAt(r.Current(), registry.CatalogOptions{})} {
+			out, err := catalog.Check(t.Context(), statement(1, "CREATE VIEW n AS SELECT * FROM mid1"))
+			if err != nil || out.Decision.Verdict != viewkeeper.Accepted {
+				t.Fatalf("%v %+v", err, out)
+			}
+			if got, want := len(out.Decision.Changed[0].ColumnsAfter), map[bool]int{true: 1, false: 2}[catalog == old]; got != want {
+				t.Errorf("%d columns, want %d", got, want)
+			}
+		}
+	}
+	if planner.reset > 0 || planner.stubs > 1100 { // 1000 wait since the load
+		t.Errorf("%d resets, %d stubs", planner.reset, planner.stubs)
 	}
 }
 

@@ -279,8 +279,11 @@ func (j *judgment) orphaned(e *entry, n viewkeeper.Name) bool {
 // existsAfter reports whether a name will stand for something when all writes
 // known so far are done.
 func (j *judgment) existsAfter(n viewkeeper.Name) bool {
+	if _, base := j.base.relations[n]; base { // also where it hides a definition
+		return true
+	}
 	if w := j.writes[n]; w != nil {
 		return w.row.Live()
 	}
-	return j.kind(n) != ""
+	return j.before.get(n) != nil
 }

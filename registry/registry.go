@@ -16,8 +16,7 @@ type Registry struct {
 	current atomic.Pointer[Factory]
 
 	// mu serialises what replaces current, and guards the fields below.
-	mu      sync.Mutex
-	scratch *scratch
+	mu sync.Mutex
 	// applied says that the applier holds exactly the current factory. Until the
 	// first Apply, and after one that failed, the next one gives it everything.
 	applied bool
@@ -42,7 +41,7 @@ type Swap struct {
 
 // New makes a registry whose current factory is the base alone, at version 0.
 func New(base *Base, options RegistryOptions) *Registry {
-	r := &Registry{options: options, scratch: newScratch(base)}
+	r := &Registry{options: options}
 	r.current.Store(&Factory{base: base, graph: newGraph()})
 	return r
 }
@@ -90,7 +89,7 @@ func (r *Registry) Retry(ctx context.Context) error {
 // replace builds the next factory, applies it and swaps it in.
 func (r *Registry) replace(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name, always bool) error {
 	cur := r.Current()
-	next, t, err := cur.next(ctx, r.scratch, version, rows, retry)
+	next, t, err := cur.next(ctx, version, rows, retry)
 	if err != nil {
 		return fmt.Errorf("build version %s, staying at %s: %w", version, cur.version, err)
 	}
@@ -99,8 +98,6 @@ func (r *Registry) replace(ctx context.Context, version viewkeeper.Version, rows
 		return nil
 	}
 	if err := r.apply(ctx, next, t); err != nil {
-		// The planner's scratch catalog went on without us.
-		r.scratch.stale = true
 		return fmt.Errorf("apply version %s, staying at %s: %w", version, cur.version, err)
 	}
 	for _, n := range append(d.broken, d.failed...) {

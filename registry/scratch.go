@@ -3,77 +3,111 @@ package registry
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/viewkeeper/viewkeeper"
 )
 
-// scratch is one holder's knowledge of the planner's scratch catalog. It is a
-// cache of the graph's output columns and no more: whenever it may be wrong it is
-// thrown away and stubbed anew, so that what the planner does at Settle can
-// never undo a decision.
+// scratch is what is known of the planner's scratch catalog. It is a cache of a
+// graph's output columns and no more: a trial over whatever graph first makes it
+// that graph's, by the difference or from nothing, so that what the planner does
+// at Settle can never undo a decision, and any number of registries, catalogs and
+// builds can take turns.
 //
 // Stubs are sent with the next query that needs the planner: the last ones of a
 // trial wait in pending for the next trial, which saves a call for each
 // statement.
 type scratch struct {
-	base *Base
-	// pending is what the planner has yet to hear of the settled graph.
+	// settled is the graph whose stubs the planner holds once it got pending.
+	settled *graph
 	pending map[viewkeeper.Name]Stub
 	// stale says that the scratch catalog is not to be trusted.
 	stale bool
 }
 
-func newScratch(base *Base) *scratch {
-	return &scratch{base: base, pending: map[viewkeeper.Name]Stub{}, stale: true}
-}
-
-// session is the use of the planner by one trial. The base is locked from open
-// to settle.
+// session is the use of the planner by one trial. The base is locked from begin
+// to end.
 type session struct {
-	*scratch
-	ctx     context.Context
-	settled *graph // what the scratch catalog is to hold before the trial
-	// trial is every stub that the trial changed, unsent those of pending and of
-	// the trial that the planner has not got yet.
+	base *Base
+	ctx  context.Context
+	// from is the graph before the trial.
+	from *graph
+	// trial is every stub that the trial changed; unsent is what the planner has
+	// to get before it can plan for the trial: what it lacks of from, and of trial.
 	trial  map[viewkeeper.Name]Stub
 	unsent map[viewkeeper.Name]Stub
 	open   bool
 }
 
-// begin locks the base for a trial over the settled graph g. The planner is not
-// asked anything before the trial needs it.
-func (s *scratch) begin(ctx context.Context, g *graph) *session {
-	s.base.mu.Lock()
-	if s.base.holder != s {
-		s.stale = true
+// begin locks the base for a trial over g. The planner is not asked anything
+// before the trial needs it.
+func (b *Base) begin(ctx context.Context, g *graph) *session {
+	b.mu.Lock()
+	s := &b.scratch
+	t := &session{base: b, ctx: ctx, from: g, trial: map[viewkeeper.Name]Stub{}, unsent: map[viewkeeper.Name]Stub{}}
+	if s.stale {
+		return t
 	}
-	t := &session{scratch: s, ctx: ctx, settled: g, trial: map[viewkeeper.Name]Stub{}, unsent: map[viewkeeper.Name]Stub{}}
-	for n, st := range s.pending {
-		t.unsent[n] = st
+	maps.Copy(t.unsent, s.pending)
+	if s.settled != g {
+		s.settled.differences(g, func(st Stub) { t.unsent[st.Name] = st })
+		// To throw all away is faster than to drop most of it.
+		if n := len(t.unsent); n > 1000 && n > 2*g.entries.Len() {
+			s.stale = true
+		}
 	}
 	return t
 }
 
-// end settles the trial and unlocks the base. What the planner says to it
-// matters only to the scratch: a failed settling makes it stale.
-func (t *session) end(keep bool) {
+// end settles the trial, which has made after, and unlocks the base. What the
+// planner says to it matters only to the scratch: a failed settling makes it stale.
+func (t *session) end(keep bool, after *graph) {
 	defer t.base.mu.Unlock()
+	s := &t.base.scratch
 	if t.open {
 		// The caller's context may be over, which must not leave a trial open.
 		if err := t.base.planner.Settle(context.WithoutCancel(t.ctx), keep); err != nil {
-			t.stale = true
+			s.stale = true
 		}
 	}
-	if !keep {
-		return
+	if keep {
+		s.settled, s.pending = after, t.unsent
 	}
-	if t.open {
-		t.pending = t.unsent
-		return
-	}
-	for n, st := range t.trial {
-		t.pending[n] = st
+}
+
+// differences calls f with each stub that must change to make the stubs of g
+// those of o.
+func (g *graph) differences(o *graph, f func(Stub)) {
+	gi, oi := g.entries.Iterator(), o.entries.Iterator()
+	_, a, aok := gi.Next()
+	_, b, bok := oi.Next()
+	for aok || bok {
+		c := 0
+		switch {
+		case !bok:
+			c = -1
+		case !aok:
+			c = 1
+		default:
+			c = a.name().Compare(b.name())
+		}
+		if c <= 0 && a != b {
+			for _, st := range a.stubs() {
+				f(Stub{Name: st.Name})
+			}
+		}
+		if c >= 0 && a != b {
+			for _, st := range b.stubs() {
+				f(st)
+			}
+		}
+		if c <= 0 {
+			_, a, aok = gi.Next()
+		}
+		if c >= 0 {
+			_, b, bok = oi.Next()
+		}
 	}
 }
 
@@ -83,14 +117,15 @@ func (t *session) stub(name viewkeeper.Name, columns []viewkeeper.Column) {
 	t.trial[name], t.unsent[name] = st, st
 }
 
-// ready makes the scratch catalog that of the settled graph if it is not.
+// ready makes sure that the scratch catalog is what it is taken for, if need be
+// by stubbing the graph before the trial from nothing.
 func (t *session) ready() error {
-	if !t.stale && t.base.holder == t.scratch {
+	s := &t.base.scratch
+	if !s.stale {
 		return nil
 	}
 	p := t.base.planner
 	t.open = false
-	t.base.holder, t.stale = t.scratch, true
 	if err := p.Reset(t.ctx); err != nil {
 		return fmt.Errorf("reset the planner: %w", err)
 	}
@@ -110,7 +145,7 @@ func (t *session) ready() error {
 		return err
 	}
 	var err error
-	t.settled.each(viewkeeper.Name{}, func(e *entry) bool {
+	t.from.each(viewkeeper.Name{}, func(e *entry) bool {
 		stubs = append(stubs, e.stubs()...)
 		if len(stubs) >= batch {
 			err = flush()
@@ -126,12 +161,8 @@ func (t *session) ready() error {
 	if err != nil {
 		return fmt.Errorf("stub the planner's catalog: %w", err)
 	}
-	t.stale = false
-	t.pending = map[viewkeeper.Name]Stub{}
-	t.unsent = map[viewkeeper.Name]Stub{}
-	for n, st := range t.trial {
-		t.unsent[n] = st
-	}
+	*s = scratch{settled: t.from}
+	t.unsent = maps.Clone(t.trial)
 	return nil
 }
 
@@ -206,7 +237,7 @@ func careful[Q, A any](t *session, items []Q, batch int, call func([]Q) ([]A, er
 		if _, innocent := err.(noLoss); innocent || lost == nil || t.ctx.Err() != nil {
 			return err
 		}
-		t.stale = true
+		t.base.scratch.stale = true
 		switch {
 		case len(items) > 1:
 			half := len(items) / 2

@@ -59,15 +59,18 @@ type task struct {
 }
 
 // begin starts a trial over g. It locks the base until end.
-func begin(ctx context.Context, s *scratch, g *graph, version viewkeeper.Version) *trial {
+func begin(ctx context.Context, base *Base, g *graph, version viewkeeper.Version) *trial {
 	return &trial{
-		session: s.begin(ctx, g),
+		session: base.begin(ctx, g),
 		before:  g, after: g.clone(), version: version,
 		touched: map[viewkeeper.Name]bool{}, gone: map[viewkeeper.Name]bool{}, wired: map[viewkeeper.Name]bool{},
 		cycles: map[viewkeeper.Name][]viewkeeper.Name{}, tasks: map[viewkeeper.Name]*task{},
 		seen: map[viewkeeper.Name]*entry{}, ranks: map[viewkeeper.Name]int{},
 	}
 }
+
+// end keeps the trial or throws it away, and unlocks the base.
+func (t *trial) end(keep bool) { t.session.end(keep, t.after) }
 
 // apply makes the rows part of the catalog (a drop row removes its definition),
 // builds the entries named in retry again, and works out what follows. An error

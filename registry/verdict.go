@@ -16,7 +16,7 @@ func (j *judgment) try(ctx context.Context, advance bool) error {
 	for _, n := range j.order {
 		rows = append(rows, j.writes[n].row)
 	}
-	t := begin(ctx, j.catalog.scratch, j.before, j.version)
+	t := begin(ctx, j.base, j.before, j.version)
 	keep := false
 	defer func() { t.end(keep) }()
 	if err := t.apply(rows, nil); err != nil {
