@@ -327,11 +327,8 @@ func (b *binder) using(sc *scope, first, mid int, names []ident) {
 		return found, col
 	}
 	for _, n := range names {
-		l, i := side(sc.relations[first:mid], n, "left")
+		side(sc.relations[first:mid], n, "left")
 		r, j := side(sc.relations[mid:], n, "right")
-		if lt, rt := l.columns[i].Type, r.columns[j].Type; !comparableTypes(lt, rt) {
-			bindFail(n.at, "Cannot compare values of type %s and type %s - an explicit cast is required", lt, rt)
-		}
 		if r.hidden == nil {
 			r.hidden = map[int]bool{}
 		}

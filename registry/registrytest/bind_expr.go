@@ -89,7 +89,7 @@ func (b *binder) expr(sc *scope, e expr) typed {
 		if len(cols) != 1 {
 			bindFail(e.at, "Subquery returns %d columns - expected 1", len(cols))
 		}
-		if l, r := settle(x.typ), cols[0].Type; l != r && (l == "VARCHAR" || r == "VARCHAR" || !comparableTypes(l, r)) {
+		if l, r := x.typ, cols[0].Type; !comparableTypes("IN", l, r) {
 			bindFail(e.at, "Cannot compare values of type %s and %s in IN/ANY/ALL clause - an explicit cast is required", l, r)
 		}
 		return typed{"BOOLEAN", "IN", "IN " + fmt.Sprint(e.at), x.aggregate}
@@ -134,21 +134,42 @@ func (b *binder) column(sc *scope, e *colRef, must bool) (typed, bool) {
 			}
 		}
 	}
+	if t, ok := b.row(sc, e, name); ok {
+		return t, true
+	}
 	if must {
 		b.notFound(sc, e, name)
 	}
 	return typed{}, false
 }
 
+// row gives a relation of the FROM clause as a value: SELECT t FROM t.
+func (b *binder) row(sc *scope, e *colRef, name string) (typed, bool) {
+	for s := sc; s != nil && len(e.parts) == 1; s = s.outer {
+		for _, r := range s.relations {
+			if r.alias != name {
+				continue
+			}
+			fields := make([]string, len(r.columns))
+			for i, c := range r.columns {
+				fields[i] = optionallyQuoted(c.Name) + " " + c.Type
+			}
+			return typed{typ: "STRUCT(" + strings.Join(fields, ", ") + ")", name: r.alias, key: r.alias}, true
+		}
+	}
+	return typed{}, false
+}
+
+// optionallyQuoted writes a name as the engine does in a type.
+func optionallyQuoted(name string) string {
+	if plainIdent(name) && name == viewkeeper.Fold(name) && !reserved[name] {
+		return name
+	}
+	return viewkeeper.QuoteIdent(name)
+}
+
 func (b *binder) notFound(sc *scope, e *colRef, name string) {
 	if len(e.parts) == 1 {
-		for s := sc; s != nil; s = s.outer {
-			for _, r := range s.relations {
-				if r.alias == name {
-					panic(planErr(e.place(), viewkeeper.CodeNotAllowed, "the model planner does not know a row as a value"))
-				}
-			}
-		}
 		bindFail(e.place(), "Referenced column %q not found in FROM clause!", name)
 	}
 	qualifier := e.parts[len(e.parts)-2].text
@@ -214,7 +235,7 @@ func (b *binder) binary(sc *scope, e *binary) typed {
 		out.typ = "BOOLEAN"
 	case isComparison(e.op):
 		out.typ = "BOOLEAN"
-		if !comparableTypes(l.typ, r.typ) {
+		if !comparableTypes(e.op, l.typ, r.typ) {
 			bindFail(e.at, "Cannot compare values of type %s and type %s - an explicit cast is required", l.typ, r.typ)
 		}
 	default:

@@ -75,11 +75,19 @@ func promote(a, b string) string {
 	return b
 }
 
-// comparable reports whether the engine compares the two without a cast.
-func comparableTypes(a, b string) bool {
-	text := func(t string) bool { return t == "VARCHAR" || t == typeStringLiteral }
-	number := func(t string) bool { return isNumeric(t) || t == "BOOLEAN" }
-	return a == b || text(a) || text(b) || number(a) && number(b) || isTemporal(a) && isTemporal(b)
+// comparableTypes reports whether the engine compares the two without a cast.
+// Equality takes any two; an order, and IN over a subquery, need a common type
+// that both reach by an implicit cast.
+func comparableTypes(op, a, b string) bool {
+	switch {
+	case op == "=" || op == "!=":
+		return true
+	case a == b || a == typeStringLiteral || b == typeStringLiteral:
+		return true
+	case a == "BOOLEAN" || b == "BOOLEAN":
+		return isIntegral(a) || isIntegral(b)
+	}
+	return isNumeric(a) && isNumeric(b) || isTemporal(a) && isTemporal(b)
 }
 
 // unionType gives the type of a column of a set operation: the common type where
