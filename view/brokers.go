@@ -25,7 +25,9 @@ func (b *brokers) ask(ctx context.Context, question func(*kafka.Admin) error) er
 		return err
 	}
 	if err := question(a); err != nil {
-		if kafka.Classify(err).Kind != kafka.KindMissing {
+		switch kafka.Classify(err).Kind {
+		case kafka.KindMissing, kafka.KindChanged, kafka.KindDenied: // an answer
+		default:
 			b.drop(a)
 		}
 		return err

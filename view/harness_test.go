@@ -31,7 +31,7 @@ func fast() timing {
 }
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = 20 * time.Second
 
 // startBroker runs a broker in memory with the catalog's topics.
 func startBroker(t *testing.T) *broker.Broker {
@@ -124,6 +124,10 @@ func (r *running) until(what string, ok func() bool) {
 		case <-c:
 		case <-f:
 		case <-ctx.Done():
+			r.mu.Lock()
+			f := r.following.fold
+			r.t.Logf("fold: next %d, collecting %v, version %d, %+v", f.Next(), f.Collecting(), f.Version(), f.Counts())
+			r.mu.Unlock()
 			r.t.Fatalf("waited for %s; the status is %+v", what, r.Status())
 		}
 	}
@@ -137,6 +141,20 @@ func (r *running) ready() {
 func (r *running) version(v viewkeeper.Version) {
 	r.t.Helper()
 	r.until("version "+v.String(), func() bool { return r.Current().Version() >= v })
+}
+
+// decided waits for the decision on the record at an offset.
+func (r *running) decided(id string, offset int64) viewkeeper.Decision {
+	r.t.Helper()
+	var d viewkeeper.Decision
+	r.until("the decision "+id, func() bool {
+		ctx, cancel := context.WithCancel(r.t.Context())
+		cancel()
+		var err error
+		d, err = r.WaitDecision(ctx, id, offset)
+		return err == nil
+	})
+	return d
 }
 
 func (r *running) reason(code string) {

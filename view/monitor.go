@@ -27,11 +27,11 @@ func (n *Node) monitor(ctx context.Context) error {
 		if look {
 			settings = time.Now().Add(n.time.settings)
 		}
-		err := n.look(ctx, look)
+		behind, err := n.look(ctx, look)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if n.noteLook(err) && time.Since(restarted) > n.time.silent {
+		if n.noteLook(behind, err) && time.Since(restarted) > n.time.silent {
 			restarted = time.Now()
 			n.restartView()
 		}
@@ -39,12 +39,13 @@ func (n *Node) monitor(ctx context.Context) error {
 	}
 }
 
-// look asks the brokers how things are. A *kafka.TopicChangedError says that the
-// table is another one.
-func (n *Node) look(ctx context.Context, settings bool) error {
+// look asks the brokers how things are. behind says that the table has records that
+// were not read yet, which for a moment is how it always is. A
+// *kafka.TopicChangedError says that the table is another one.
+func (n *Node) look(ctx context.Context, settings bool) (behind bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, n.time.ping)
 	defer cancel()
-	return n.brokers.ask(ctx, func(a *kafka.Admin) error {
+	err = n.brokers.ask(ctx, func(a *kafka.Admin) error {
 		if settings {
 			if err := n.lookAtSettings(ctx, a); err != nil {
 				return err
@@ -54,7 +55,13 @@ func (n *Node) look(ctx context.Context, settings bool) error {
 		if err != nil {
 			return err
 		}
-		id, end, err := a.EndOf(ctx, n.topics.Table())
+		n.mu.Lock()
+		s := n.following
+		n.mu.Unlock()
+		if s.guard.ID() == "" {
+			return nil // its first load is yet to come
+		}
+		_, end, err := s.guard.Look(ctx, a)
 		if err != nil {
 			return err
 		}
@@ -63,30 +70,18 @@ func (n *Node) look(ctx context.Context, settings bool) error {
 			return err
 		}
 		n.mu.Lock()
-		s := n.following
 		n.health.definitionsID = found[n.topics.Definitions()].ID
 		n.health.begin = begin
-		behind := end > s.fold.Next()
+		behind = end > s.fold.Next()
 		n.mu.Unlock()
-		if s.guard.ID() != "" {
-			if err := s.guard.Compare(id, end); err != nil {
-				return err
-			}
-		}
-		if behind {
-			return errBehind
-		}
 		return nil
 	})
+	return behind, err
 }
-
-// errBehind says that the table has more than was read. For a moment that is how it
-// always is.
-var errBehind = errors.New("the table has records that were not read yet")
 
 // noteLook keeps what a look found, and reports whether the view should be made
 // anew: its topic is another one, or its broker is silent.
-func (n *Node) noteLook(err error) (restart bool) {
+func (n *Node) noteLook(behind bool, err error) (restart bool) {
 	now := time.Now()
 	var changed *kafka.TopicChangedError
 	n.mu.Lock()
@@ -97,15 +92,12 @@ func (n *Node) noteLook(err error) (restart bool) {
 	case errors.As(err, &changed):
 		h.pingErr, h.contact = nil, now
 		return true
-	case errors.Is(err, errBehind):
-		h.pingErr, h.contact = nil, now
-		return quiet
 	case err != nil:
 		h.pingErr = err
 		return now.Sub(h.contact) > n.time.silent && h.down.IsZero()
 	}
 	h.pingErr, h.contact = nil, now
-	return false
+	return behind && quiet
 }
 
 func (n *Node) restartView() {

@@ -248,8 +248,8 @@ func TestCoalescing(t *testing.T) {
 		o.accept(fmt.Sprint("s", i), view(fmt.Sprint("v", i), "SELECT a FROM t"))
 	}
 	// The decisions are known before anything is built of them.
-	if d, err := n.WaitDecision(t.Context(), "s19", 20); err != nil || d.Version != 21 {
-		t.Fatalf("%+v, %v", d, err)
+	if d := n.decided("s19", 20); d.Version != 21 {
+		t.Fatalf("%+v", d)
 	}
 	if v := n.Current().Version(); v != 0 {
 		t.Errorf("version %d before the applier is done", v)

@@ -56,16 +56,35 @@ func (g *Guard) Accept(id string) {
 	g.id, g.end, g.err = id, 0, nil
 }
 
-// Compare looks at what a broker says now. The error is a *TopicChangedError.
-func (g *Guard) Compare(id string, end int64) error {
+// Look asks for the topic's id and end, and compares them with what was known before
+// it asked. It gives both. The error is a *TopicChangedError, or about asking.
+func (g *Guard) Look(ctx context.Context, a *Admin) (id string, end int64, err error) {
+	before := g.Before()
+	if id, end, err = a.EndOf(ctx, g.topic); err != nil {
+		return "", 0, err
+	}
+	return id, end, g.Compare(before, id, end)
+}
+
+// Before is the end that is known now. An answer may be compared only with what was
+// known before its question: while it is on its way, records after it are read.
+func (g *Guard) Before() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.end
+}
+
+// Compare looks at what a broker said after Before. The error is a
+// *TopicChangedError.
+func (g *Guard) Compare(before int64, id string, end int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.err = nil
 	switch {
 	case g.id == "":
 		g.id = id
-	case g.id != id || end < g.end:
-		g.err = &TopicChangedError{Topic: g.topic, Known: g.id, Found: id, KnownEnd: g.end, FoundEnd: end}
+	case g.id != id || end < before:
+		g.err = &TopicChangedError{Topic: g.topic, Known: g.id, Found: id, KnownEnd: before, FoundEnd: end}
 		return g.err
 	}
 	g.end = max(g.end, end)
@@ -125,11 +144,8 @@ func (m *topicManager) GetOffset(topic string, partition int32, at int64) (int64
 	if m.guard == nil || topic != m.guard.topic || at != sarama.OffsetNewest {
 		return m.admin.client.GetOffset(topic, partition, at)
 	}
-	id, end, err := m.admin.EndOf(context.Background(), topic)
-	if err != nil {
-		return 0, err
-	}
-	return end, m.guard.Compare(id, end)
+	_, end, err := m.guard.Look(context.Background(), m.admin)
+	return end, err
 }
 
 // Close may be called twice: goka closes some of the managers that it asks for.
