@@ -179,6 +179,13 @@ func (a *applied) transact(ctx context.Context, p *applyPlan, version viewkeeper
 func (a *applied) create(ctx context.Context, creates []create) error {
 	for _, c := range creates {
 		if err := a.conn.exec(ctx, c.text); err != nil {
+			var engine *engineError
+			if errors.As(err, &engine) {
+				// What is no mistake of the view is the engine's own end.
+				if err := queryError(err); registry.AsLost(err) != nil {
+					return err
+				}
+			}
 			return fmt.Errorf("%s could not be applied: %w", c.name, err)
 		}
 	}

@@ -4,43 +4,66 @@ import (
 	"context"
 	"strings"
 	"sync"
+
+	"github.com/viewkeeper/viewkeeper"
 )
 
-// queryGate is the gate for queries.
+// queryGate is the gate for the queries of a server. Queries come at the same time,
+// and the gate takes one at a time; it has each for a fraction of a millisecond.
 type queryGate struct {
 	mu   sync.Mutex
-	conn *conn
+	gate *gate
 }
 
-func openQueryGate(_ context.Context, i *instance, _ Options) (*queryGate, error) {
-	c, err := i.connect()
+func openQueryGate(ctx context.Context, i *instance, opts Options) (*queryGate, error) {
+	g, err := openGate(ctx, i, opts.Limits)
 	if err != nil {
 		return nil, err
 	}
-	return &queryGate{conn: c}, nil
+	return &queryGate{gate: g}, nil
 }
 
-func (g *queryGate) close() { g.conn.close() }
+func (g *queryGate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.gate.close()
+}
 
-// check gives the text as the engine may have it.
+// check gives a query's text as the engine may have it: each place in it is the
+// same place in sql. A refusal is a *registry.PlanError.
+//
+// The parser that the gate asks reads SELECT alone. SHOW, DESCRIBE and SUMMARIZE are
+// SELECTs to it; of an EXPLAIN the gate gets the query behind it.
 func (g *queryGate) check(ctx context.Context, sql string) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if refusal := precheck(sql, g.gate.limits); refusal != nil {
+		return "", refusal
+	}
 	text := flattenSpaces(sql)
-	query := text[explained(text):]
-	rows, err := g.conn.query(ctx, "SELECT json_serialize_sql("+quoteLiteral(query)+")::VARCHAR")
+	start := explained(text)
+	parsed, err := g.gate.parse(ctx, text[start:], forQuery, false)
 	if err != nil {
 		return "", err
 	}
-	if !strings.HasPrefix(rows[0][0], `{"error":false`) {
-		return "", notAQuery(0)
+	refusal := parsed.Err
+	if refusal == nil {
+		return text, nil
 	}
-	return text, nil
+	if refusal.At >= 0 {
+		refusal.At += start
+	}
+	if refusal.Code == viewkeeper.CodeNotOneQuery {
+		refusal.Message = strings.Replace(refusal.Message, "the body must", "the text must", 1) + "; " + notHere
+	}
+	return "", refusal
 }
 
+// notHere is the way out for whoever sends something else than a query.
+const notHere = "DDL goes to statements (POST /v1/statements), and nothing else changes data here"
+
 // explained gives the place of the query in EXPLAIN [ANALYZE] [(options)] query,
-// 0 when the text is no EXPLAIN. json_serialize_sql reads SELECT alone, SHOW,
-// DESCRIBE and SUMMARIZE included, which the engine's parser makes one of.
+// 0 when the text is no EXPLAIN.
 func explained(text string) int {
 	tokens := lex(text)
 	i := 0
@@ -52,15 +75,12 @@ func explained(text string) int {
 	for at("analyze") || at("verbose") {
 		i++
 	}
-	if at("(") {
-		// EXPLAIN (SELECT 1) has a query here, which begins like one.
-		options := i + 1
-		if options < len(tokens) && (tokens[options].is(text, "analyze") || tokens[options].is(text, "format")) {
-			for i < len(tokens) && !at(")") {
-				i++
-			}
+	if at("(") && i+1 < len(tokens) && (tokens[i+1].is(text, "analyze") || tokens[i+1].is(text, "format")) {
+		// Options, and not a query in brackets, which begins like one.
+		for i < len(tokens) && !at(")") {
 			i++
 		}
+		i++
 	}
 	if i >= len(tokens) {
 		return len(text)

@@ -17,7 +17,8 @@ import (
 // to statements), NOT_ALLOWED and COMPLEXITY from the gate, BIND from the planner,
 // [CodeExecution] from a query that failed as it ran, [CodeMemory] from one that
 // needed more memory than the engine may use. It is the context's error when that
-// or the timeout was over, and [ErrClosed] when the server was.
+// or the timeout was over, [ErrClosed] when the server was closed, and a
+// *[registry.LostError] when the engine found itself broken.
 func (s *Server) Query(ctx context.Context, req QueryRequest) (*Result, error) {
 	if err := checkSystem(req.VK); err != nil {
 		return nil, err
@@ -65,17 +66,17 @@ func (b *body) run(req QueryRequest) (*Result, error) {
 	}
 	// The gate has read the text already; this is the engine's own word on it.
 	if kind := b.stmt.kind(); kind != bindings.StatementTypeSelect && kind != bindings.StatementTypeExplain {
-		return nil, notAQuery(0)
+		return nil, planErrorf(viewkeeper.CodeNotOneQuery, 0, "this is not a query; %s", notHere)
 	}
 	if bindings.NParams(b.stmt.handle) != 0 {
-		return nil, &registry.PlanError{Code: viewkeeper.CodeNotAllowed, Message: "the query has parameters; write the values in their place", At: -1}
+		return nil, planErrorf(viewkeeper.CodeNotAllowed, -1, "parameters are left in; write their values")
 	}
 	if err := b.conn.during(ctx, b.execute); err != nil {
 		return nil, err
 	}
 	columns, err := b.start()
 	if err != nil {
-		return nil, &registry.PlanError{Code: CodeExecution, Message: err.Error(), At: -1}
+		return nil, planErrorf(CodeExecution, -1, "%v", err)
 	}
 	return &Result{Version: at.version, Columns: columns, Body: b}, nil
 }
@@ -110,21 +111,19 @@ func queryError(err error) error {
 	if !errors.As(err, &engine) {
 		return err
 	}
-	e := &registry.PlanError{Code: CodeExecution, Message: engine.Type + " error: " + engine.Message, At: engine.Position}
 	switch engine.Type {
-	case "Parser", "Binder", "Catalog":
-		e.Code = viewkeeper.CodeBind
+	case "FATAL", "Fatal", "INTERNAL", "Internal":
+		return &registry.LostError{Detail: engine.Type + " error: " + tidy(engine.Message)}
+	}
+	e := planErrorf(CodeExecution, engine.Position, "%s error: %s", engine.Type, tidy(engine.Message))
+	switch engine.Type {
+	case "Parser":
+		e.Code = viewkeeper.CodeSyntax
+	case "Binder", "Catalog":
+		e.Code, e.Message = viewkeeper.CodeBind, tidy(engine.Message)
 	case "Out of Memory":
 		e.Code = CodeMemory
-		e.Message = "the query needs more memory than the engine may use; read less, or aggregate earlier. " + engine.Message
+		e.Message = "the query needs more memory than the engine may use; read less, or aggregate earlier (" + tidy(engine.Message) + ")"
 	}
 	return e
-}
-
-// notAQuery refuses what is not a query.
-func notAQuery(at int) error {
-	return &registry.PlanError{
-		Code: viewkeeper.CodeNotOneQuery, At: at,
-		Message: "this is not a query; DDL goes to statements (POST /v1/statements, or viewkeeper sql), and nothing else changes data here",
-	}
 }

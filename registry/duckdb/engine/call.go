@@ -40,7 +40,7 @@ func (s *supervisor) roundTrip(ctx context.Context, p *process, method string, p
 	}
 	switch {
 	case kind == frameError:
-		return readError(payload)
+		return p.note(readError(payload))
 	case kind != frameReply:
 		return s.broken(ctx, p, fmt.Errorf("a frame %q instead of a reply", kind))
 	case result == nil:

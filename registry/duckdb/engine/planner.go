@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"github.com/viewkeeper/viewkeeper/registry"
@@ -98,15 +97,6 @@ func (p *Planner) call(ctx context.Context, method string, params, result any) e
 	err = p.supervisor.roundTrip(ctx, child, method, params, result)
 	if registry.AsLost(err) != nil {
 		p.used = nil
-	}
-	return outOfMemory(child, err)
-}
-
-// outOfMemory replaces a child whose engine ran out of its memory: it does not give
-// back what it has.
-func outOfMemory(p *process, err error) error {
-	if err != nil && strings.Contains(err.Error(), string(duckdb.CodeMemory)) {
-		p.retire("its engine ran out of memory")
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/viewkeeper/viewkeeper/registry"
+	"github.com/viewkeeper/viewkeeper/registry/duckdb"
 )
 
 // process is one child, from its start to its end, as the keeper sees it. Its end
@@ -209,6 +210,19 @@ func (p *process) retire(reason string) {
 		p.retiring, p.retirement = true, reason
 		close(p.retired)
 	}
+}
+
+// note looks at an error that the engine gave, and gives it back. The process lives
+// on after an engine that ran out of its memory or found itself broken, but is of no
+// use any more: DuckDB does not give back what it has.
+func (p *process) note(err error) error {
+	var plan *registry.PlanError
+	if lost := registry.AsLost(err); lost != nil {
+		p.retire(lost.Detail)
+	} else if errors.As(err, &plan) && plan.Code == duckdb.CodeMemory {
+		p.retire("its engine ran out of memory")
+	}
+	return err
 }
 
 // leaving reports whether the process is gone or about to be.

@@ -210,7 +210,7 @@ func (b *body) drain() {
 // failed is the error that the engine gave; its end is the query's.
 func (b *body) failed(err error) error {
 	b.finish()
-	return outOfMemory(b.process, err)
+	return b.process.note(err)
 }
 
 // ended reports whether the query was ended from this side.

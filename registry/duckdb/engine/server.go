@@ -97,7 +97,7 @@ func (s *Server) applyOn(ctx context.Context, params applyParams) (*process, err
 	if s.beforeApply != nil {
 		s.beforeApply(p)
 	}
-	return p, outOfMemory(p, s.supervisor.roundTrip(ctx, p, methodApply, params, nil))
+	return p, s.supervisor.roundTrip(ctx, p, methodApply, params, nil)
 }
 
 // replay gives a new child what the ones before it had.

@@ -152,13 +152,17 @@ const (
 	kindDeadline = "deadline" // context.DeadlineExceeded
 	kindCanceled = "canceled" // context.Canceled
 	kindClosed   = "closed"   // duckdb.ErrClosed
+	kindLost     = "lost"     // *registry.LostError: the engine within the child
 	kindOther    = "other"
 )
 
 func toWire(err error) wireError {
 	var plan *registry.PlanError
 	var refusal *viewkeeper.Error
+	lost := registry.AsLost(err)
 	switch {
+	case lost != nil:
+		return wireError{Kind: kindLost, Message: lost.Detail}
 	case errors.As(err, &plan):
 		return wireError{Kind: kindPlan, Code: plan.Code, Message: plan.Message, At: plan.At}
 	case errors.As(err, &refusal):
@@ -185,6 +189,8 @@ func (e wireError) err() error {
 		return context.Canceled
 	case kindClosed:
 		return duckdb.ErrClosed
+	case kindLost:
+		return &registry.LostError{Detail: e.Message}
 	}
 	return errors.New(e.Message)
 }

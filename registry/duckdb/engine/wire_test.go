@@ -24,6 +24,7 @@ func TestErrorsCrossTheWire(t *testing.T) {
 		context.DeadlineExceeded,
 		context.Canceled,
 		duckdb.ErrClosed,
+		&registry.LostError{Detail: "no memory"},
 		errors.New("anything"),
 	} {
 		payload, fault := json.Marshal(toWire(fmt.Errorf("around it: %w", err)))
