@@ -242,7 +242,7 @@ type Bound struct {
 
 // PlanError is the engine's or the gate's no to a query.
 type PlanError struct {
-	// Code is NOT_ONE_QUERY, NOT_ALLOWED, VOLATILE, BIND, COMPLEXITY, or
+	// Code is SYNTAX, NOT_ONE_QUERY, NOT_ALLOWED, VOLATILE, BIND, COMPLEXITY, or
 	// ENGINE_KILLED or ENGINE_TIMEOUT when the registry puts it there.
 	Code viewkeeper.Code `json:"code"`
 	// Message is the reason in one or two sentences, without the engine's echo of
