@@ -299,7 +299,7 @@ func (j *judgment) renamedExactly() *viewkeeper.Error {
 			was = back[n]
 		}
 		old, e := j.before.get(was), j.trial.after.get(n)
-		if !old.ok() {
+		if !old.ok() || j.lostIn(e) { // an engine that died says nothing of exactness
 			continue
 		}
 		from, at := j.blame(old, n)
@@ -326,6 +326,15 @@ func (j *judgment) renamedExactly() *viewkeeper.Error {
 		}
 	}
 	return nil
+}
+
+// lostIn reports whether e does not build because the engine died, on itself or
+// on what it reads.
+func (j *judgment) lostIn(e *entry) bool {
+	if !e.ok() && !e.failure.root.IsZero() {
+		e = j.trial.after.get(e.failure.root)
+	}
+	return e != nil && !e.ok() && engineLost(e.failure.code)
 }
 
 // blame finds the rename that touched a definition, and its place.

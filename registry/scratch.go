@@ -117,15 +117,39 @@ func (t *session) stub(name viewkeeper.Name, columns []viewkeeper.Column) {
 	t.trial[name], t.unsent[name] = st, st
 }
 
+// The sizes of one call: enough that the way to the engine does not count, and so
+// little that the whole is done in a fraction of the time that an engine is given
+// for a call, which is meant for one hard query.
+const (
+	parseBatch = 200
+	bindBatch  = 100
+	stubBatch  = 500
+)
+
 // ready makes sure that the scratch catalog is what it is taken for, if need be
-// by stubbing the graph before the trial from nothing.
+// by stubbing the graph before the trial from nothing. An engine that is lost
+// meanwhile gets a second try; no query is to blame.
 func (t *session) ready() error {
 	s := &t.base.scratch
 	if !s.stale {
 		return nil
 	}
-	p := t.base.planner
 	t.open = false
+	err := t.restart()
+	if AsLost(err) != nil && t.ctx.Err() == nil {
+		err = t.restart()
+	}
+	if err != nil {
+		return err
+	}
+	*s = scratch{settled: t.from}
+	t.unsent = maps.Clone(t.trial)
+	return nil
+}
+
+// restart makes the scratch catalog that of the graph before the trial.
+func (t *session) restart() error {
+	p := t.base.planner
 	if err := p.Reset(t.ctx); err != nil {
 		return fmt.Errorf("reset the planner: %w", err)
 	}
@@ -134,35 +158,22 @@ func (t *session) ready() error {
 	if _, err := p.Describe(t.ctx); err != nil {
 		return fmt.Errorf("start the planner: %w", err)
 	}
-	const batch = 2000 // keeps one call under a few megabytes
 	var stubs []Stub
-	flush := func() error {
-		if len(stubs) == 0 {
-			return nil
-		}
-		_, err := p.Bind(t.ctx, stubs, nil)
-		stubs = stubs[:0:0]
-		return err
-	}
-	var err error
 	t.from.each(viewkeeper.Name{}, func(e *entry) bool {
 		stubs = append(stubs, e.stubs()...)
-		if len(stubs) >= batch {
-			err = flush()
-		}
-		return err == nil
+		return true
 	})
-	if err == nil {
-		err = flush()
+	if len(stubs) == 0 {
+		return nil
 	}
-	if err == nil {
-		err = p.Settle(t.ctx, true)
+	for chunk := range slices.Chunk(stubs, stubBatch) {
+		if _, err := p.Bind(t.ctx, chunk, nil); err != nil {
+			return fmt.Errorf("stub the planner's catalog: %w", err)
+		}
 	}
-	if err != nil {
+	if err := p.Settle(t.ctx, true); err != nil {
 		return fmt.Errorf("stub the planner's catalog: %w", err)
 	}
-	*s = scratch{settled: t.from}
-	t.unsent = maps.Clone(t.trial)
 	return nil
 }
 
@@ -181,7 +192,7 @@ func (e *entry) stubs() []Stub {
 // parse has the planner parse queries. Queries on which the engine is lost, the
 // second time alone, are answered with ENGINE_KILLED or ENGINE_TIMEOUT.
 func (t *session) parse(queries []Query) ([]Parsed, error) {
-	return careful(t, queries, 1000,
+	return careful(t, queries, parseBatch,
 		func(qs []Query) ([]Parsed, error) {
 			return t.base.planner.Parse(t.ctx, qs)
 		},
@@ -191,17 +202,19 @@ func (t *session) parse(queries []Query) ([]Parsed, error) {
 // bind sends what stubs are unsent and has the planner plan queries, with the
 // same care as parse.
 func (t *session) bind(queries []Query) ([]Bound, error) {
-	return careful(t, queries, 5000,
+	return careful(t, queries, bindBatch,
 		func(qs []Query) ([]Bound, error) {
 			if err := t.ready(); err != nil {
 				return nil, noLoss{err}
 			}
-			stubs := make([]Stub, 0, len(t.unsent))
-			for _, st := range t.unsent {
-				stubs = append(stubs, st)
-			}
-			slices.SortFunc(stubs, func(a, b Stub) int { return a.Name.Compare(b.Name) })
+			stubs := slices.SortedFunc(maps.Values(t.unsent), func(a, b Stub) int { return a.Name.Compare(b.Name) })
 			t.open = true
+			for len(stubs) > stubBatch {
+				if _, err := t.base.planner.Bind(t.ctx, stubs[:stubBatch], nil); err != nil {
+					return nil, err
+				}
+				stubs = stubs[stubBatch:]
+			}
 			bound, err := t.base.planner.Bind(t.ctx, stubs, qs)
 			if err == nil {
 				t.unsent = map[viewkeeper.Name]Stub{}
