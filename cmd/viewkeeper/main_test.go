@@ -5,17 +5,24 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
 	"github.com/viewkeeper/viewkeeper/registry/duckdb/engine"
 )
 
@@ -33,7 +40,11 @@ func TestMain(m *testing.M) {
 //
 //	dev DIR [FLAG...]   starts dev and waits until it is ready. Sets VIEWKEEPER_SERVER
 //	                    to the first node, NODE1, NODE2 ... and KAFKA
-//	stop DIR [SIGNAL]   stops it with SIGINT (or SIGTERM) and wants a clean end
+//	serve NAME [FLAG...] starts serve, with data in NAME, and waits until it is live. Sets
+//	                    VIEWKEEPER_SERVER to it
+//	halt NAME [SIGNAL]  stops either with SIGINT (or SIGTERM) and wants a clean end
+//	ready URL           waits until a node is ready
+//	rmtopic TOPIC       deletes a topic of the broker KAFKA
 //	exits N COMMAND...  wants the exit status N
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -45,72 +56,108 @@ func TestScripts(t *testing.T) {
 			// A port that nobody listens at, so that a script without a dev of its own
 			// never meets one that runs on this machine.
 			env.Setenv("VIEWKEEPER_SERVER", "http://127.0.0.1:1")
-			env.Values[devs{}] = map[string]*devProcess{}
+			env.Values[processesKey{}] = map[string]*process{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"dev":   scriptDev,
-			"stop":  scriptStop,
-			"exits": scriptExits,
+			"dev":     scriptDev,
+			"serve":   scriptServe,
+			"halt":    scriptHalt,
+			"ready":   scriptReady,
+			"rmtopic": scriptRemoveTopic,
+			"exits":   scriptExits,
 		},
 		RequireExplicitExec: true,
 	})
 }
 
-// devs is the key of a script's dev processes, by directory.
-type devs struct{}
+// processesKey is the key of a script's processes, by name.
+type processesKey struct{}
 
-type devProcess struct {
+type process struct {
 	*exec.Cmd
-	ended chan struct{}
+	complaints *lockedBuffer
+	ended      chan struct{}
 }
 
-func processes(ts *testscript.TestScript) map[string]*devProcess {
-	return ts.Value(devs{}).(map[string]*devProcess)
+func processes(ts *testscript.TestScript) map[string]*process {
+	return ts.Value(processesKey{}).(map[string]*process)
 }
 
-const startTimeout = 90 * time.Second
+// lockedBuffer is what a process wrote to its standard error.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+const patience = 90 * time.Second
+
+// start runs the binary in the background until a line of its output matches, and
+// gives the match.
+func start(ts *testscript.TestScript, name string, match *regexp.Regexp, args ...string) []string {
+	program, err := exec.LookPath("viewkeeper")
+	ts.Check(err)
+	p := &process{Cmd: exec.Command(program, args...), complaints: &lockedBuffer{}, ended: make(chan struct{})}
+	p.Dir = ts.Getenv("WORK")
+	p.Env = append(os.Environ(), "HOME="+ts.Getenv("HOME"))
+	out, writer := io.Pipe()
+	p.Stdout = writer
+	p.Stderr = io.MultiWriter(p.complaints, writer)
+	ts.Check(p.Start())
+	ts.Defer(func() {
+		// What a script leaves behind, as one that failed does, ends here.
+		_ = p.Process.Kill()
+		<-p.ended
+	})
+	go func() {
+		defer close(p.ended)
+		_ = p.Wait()
+		writer.Close()
+	}()
+	found := make(chan []string, 1)
+	go func() {
+		defer close(found)
+		scan := bufio.NewScanner(out)
+		for scan.Scan() {
+			if m := match.FindStringSubmatch(scan.Text()); m != nil {
+				found <- m
+				break
+			}
+		}
+		_, _ = io.Copy(io.Discard, out)
+	}()
+	processes(ts)[name] = p
+	select {
+	case m, ok := <-found:
+		if !ok {
+			ts.Fatalf("%s ended: %s", name, p.complaints)
+		}
+		return m
+	case <-time.After(patience):
+		ts.Fatalf("%s was not there in %s: %s", name, patience, p.complaints)
+	}
+	return nil
+}
 
 func scriptDev(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: dev DIR [FLAG...]")
 	}
 	dir := args[0]
-	program, err := exec.LookPath("viewkeeper")
-	ts.Check(err)
-	cmd := exec.Command(program, append([]string{"dev", "--dir", dir, "--http", "127.0.0.1:0", "--log-level", "debug"}, args[1:]...)...)
-	cmd.Dir = ts.Getenv("WORK")
-	cmd.Env = append(os.Environ(), "HOME="+ts.Getenv("HOME"))
-	out, err := cmd.StdoutPipe()
-	ts.Check(err)
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
-	ts.Check(cmd.Start())
-	ended := make(chan struct{})
-	ts.Defer(func() {
-		// A script that failed leaves its dev to end here.
-		_ = cmd.Process.Kill()
-		<-ended
-	})
-	ready := make(chan bool, 1)
-	go func() {
-		defer close(ended)
-		for scan := bufio.NewScanner(out); scan.Scan(); {
-			if strings.Contains(scan.Text(), "viewkeeper is ready") {
-				ready <- true
-			}
-		}
-		_ = cmd.Wait()
-		close(ready)
-	}()
-	select {
-	case ok := <-ready:
-		if !ok {
-			ts.Fatalf("dev ended: %s\n%s", complaints.String(), tail(filepath.Join(cmd.Dir, dir, "dev.log")))
-		}
-	case <-time.After(startTimeout):
-		ts.Fatalf("dev was not ready in %s\n%s", startTimeout, tail(filepath.Join(cmd.Dir, dir, "dev.log")))
-	}
+	start(ts, dir, regexp.MustCompile("viewkeeper is ready"),
+		append([]string{"dev", "--dir", dir, "--http", "127.0.0.1:0", "--log-level", "debug"}, args[1:]...)...)
 	var file devFile
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(filepath.Join(dir, "dev.json"))), &file))
 	ts.Setenv("VIEWKEEPER_SERVER", "http://"+file.Nodes[0].HTTP)
@@ -118,35 +165,76 @@ func scriptDev(ts *testscript.TestScript, neg bool, args []string) {
 	for i, n := range file.Nodes {
 		ts.Setenv("NODE"+strconv.Itoa(i+1), "http://"+n.HTTP)
 	}
-	ts.Setenv("DEV_PID", strconv.Itoa(cmd.Process.Pid))
-	processes(ts)[dir] = &devProcess{cmd, ended}
 }
 
-func tail(path string) string {
-	text, _ := os.ReadFile(path)
-	return string(text[max(0, len(text)-4000):])
-}
-
-func scriptStop(ts *testscript.TestScript, neg bool, args []string) {
+func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: stop DIR [SIGNAL]")
+		ts.Fatalf("usage: serve NAME [FLAG...]")
 	}
-	cmd := processes(ts)[args[0]]
-	if cmd == nil {
-		ts.Fatalf("no dev was started in %s", args[0])
+	name := args[0]
+	m := start(ts, name, regexp.MustCompile(`msg=started .*http=(\S+)`),
+		append([]string{"serve", "--data-dir", name, "--node-id", name, "--http", "127.0.0.1:0"}, args[1:]...)...)
+	ts.Setenv("VIEWKEEPER_SERVER", "http://"+m[1])
+}
+
+// scriptReady polls, since a process has no other way to tell another one.
+func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: ready URL")
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	last := ""
+	for deadline := time.After(patience); ; {
+		resp, err := http.Get(args[0] + "/readyz")
+		if err == nil {
+			text, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+			last = string(text)
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			ts.Fatalf("%s was not ready in %s: %v %s", args[0], patience, err, last)
+		}
+	}
+}
+
+func scriptRemoveTopic(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: rmtopic TOPIC")
+	}
+	settings, err := kafka.NewSettings(viewkeeper.KafkaSettings{Brokers: []string{ts.Getenv("KAFKA")}})
+	ts.Check(err)
+	admin, err := sarama.NewClusterAdmin(settings.Brokers, settings.Sarama())
+	ts.Check(err)
+	ts.Check(admin.DeleteTopic(args[0]))
+	ts.Check(admin.Close())
+}
+
+func scriptHalt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: halt NAME [SIGNAL]")
+	}
+	p := processes(ts)[args[0]]
+	if p == nil {
+		ts.Fatalf("nothing was started as %s", args[0])
 	}
 	signal := syscall.SIGINT
 	if len(args) > 1 && args[1] == "SIGTERM" {
 		signal = syscall.SIGTERM
 	}
-	ts.Check(cmd.Process.Signal(signal))
+	ts.Check(p.Process.Signal(signal))
 	select {
-	case <-cmd.ended:
-	case <-time.After(startTimeout):
-		ts.Fatalf("dev did not stop in %s\n%s", startTimeout, tail(filepath.Join(cmd.Dir, args[0], "dev.log")))
+	case <-p.ended:
+	case <-time.After(patience):
+		ts.Fatalf("%s did not stop in %s: %s", args[0], patience, p.complaints)
 	}
-	if code := cmd.ProcessState.ExitCode(); code != 0 {
-		ts.Fatalf("dev ended with status %d: %s", code, cmd.Stderr)
+	if code := p.ProcessState.ExitCode(); code != 0 {
+		ts.Fatalf("%s ended with status %d: %s", args[0], code, p.complaints)
 	}
 }
 

@@ -48,7 +48,7 @@ func (a *app) sql(ctx context.Context) error {
 		return err
 	}
 	defer session.close()
-	if a.Command == "" && a.File == "" && isTerminal(a.in) {
+	if a.Command == "" && a.File == "" && isTerminal(a.in) && isTerminal(a.out) {
 		return a.prompt(session)
 	}
 	script, err := a.readScript()
