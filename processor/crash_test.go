@@ -3,6 +3,7 @@ package processor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/viewkeeper/viewkeeper"
-	"github.com/viewkeeper/viewkeeper/internal/kafka"
 )
 
 // story is a few statements of every kind.
@@ -37,40 +37,45 @@ func TestCrashAfterEachRecord(t *testing.T) {
 		t.Skip("many runs")
 	}
 	w := newWorld(t)
-	errCrash := errors.New("crash")
-	for n := 0; ; n++ {
-		w.topics = kafka.Topics{Catalog: fmt.Sprintf("crash%d", n)}
-		_, err := w.admin.CreateTopics(w.ctx, w.topics)
-		w.must(err)
-		w.emitter = w.settings.NewEmitter(w.topics)
-
-		var crashed atomic.Bool
-		statements := story()
-		for _, s := range statements[:4] {
-			w.emit(s)
+	const most = 40
+	var crashes [most]bool
+	t.Run("n", func(t *testing.T) {
+		for n := range most {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				t.Parallel()
+				crashes[n] = crashAfter(w.catalog(t, fmt.Sprintf("crash%d", n)), n)
+			})
 		}
-		m := w.start("node-1", func(p *Processor) {
-			p.cfg.Heartbeat = time.Hour // only what the statements need is counted
-			p.cfg.BatchBytes = 1500     // about two statements
-			withFaults(func(sent int, flight []*sarama.ProducerMessage) (int, error) {
-				if left := n - sent; left <= len(flight) && !crashed.Swap(left <= len(flight)) {
-					return left, errCrash
-				}
-				return 0, nil
-			})(p)
-		})
-		for _, s := range statements[4:] {
-			w.emit(s)
-		}
-		w.verify(statements)
-		m.stop()
-		w.must(w.emitter.Close())
-		if !crashed.Load() {
-			t.Logf("%d records", n)
-			if n < 20 {
-				t.Errorf("only %d crashes", n)
-			}
-			return
-		}
+	})
+	needed := slices.Index(crashes[:], false)
+	if needed < 20 || slices.Contains(crashes[needed:], true) {
+		t.Errorf("%d records are written when nothing fails: %v", needed, crashes)
 	}
+}
+
+// crashAfter reports whether there was a crash, which is when the owner wrote more
+// than n records.
+func crashAfter(w *world, n int) bool {
+	errCrash := errors.New("crash")
+	var crashed atomic.Bool
+	statements := story()
+	for _, s := range statements[:4] {
+		w.emit(s)
+	}
+	m := w.start("node-1", func(p *Processor) {
+		p.cfg.Heartbeat = time.Hour // only what the statements need is counted
+		p.cfg.BatchBytes = 1500     // about two statements
+		withFaults(func(sent int, flight []*sarama.ProducerMessage) (int, error) {
+			if left := n - sent; left < len(flight) && !crashed.Swap(true) {
+				return left, errCrash
+			}
+			return 0, nil
+		})(p)
+	})
+	for _, s := range statements[4:] {
+		w.emit(s)
+	}
+	w.verify(statements)
+	m.stop()
+	return crashed.Load()
 }

@@ -55,10 +55,10 @@ func (r *ring) add(id codec.ID) {
 	if len(in) > 0 && in[0].Version < codec.SlotStart(id.Version) {
 		in = nil
 	}
-	r.slots[n] = append(slices.Clip(in), id)
+	r.slots[n] = append(in, id)
 }
 
-// row gives a slot as the owner of an epoch writes it.
+// row gives a slot as the owner of an epoch writes it. It is encoded before the next add.
 func (r *ring) row(n int, epoch viewkeeper.Epoch) *codec.IDs {
 	out := &codec.IDs{Slot: n, Epoch: epoch, IDs: r.slots[n]}
 	if len(out.IDs) > 0 {

@@ -8,7 +8,6 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/viewkeeper/viewkeeper"
-	"github.com/viewkeeper/viewkeeper/internal/kafka"
 )
 
 func TestOwnershipMovesAndGoesOn(t *testing.T) {
@@ -54,12 +53,8 @@ func TestZombieAtEachFlight(t *testing.T) {
 	w := newWorld(t)
 	for n, flight := range []string{"commit row", "rows and decisions"} {
 		t.Run(flight, func(t *testing.T) {
-			w.topics = kafka.Topics{Catalog: fmt.Sprintf("zombie%d", n)}
-			_, err := w.admin.CreateTopics(w.ctx, w.topics)
-			w.must(err)
-			w.emitter = w.settings.NewEmitter(w.topics)
-			defer w.emitter.Close()
-
+			t.Parallel()
+			w := w.catalog(t, fmt.Sprintf("zombie%d", n))
 			statements := story()
 			var armed atomic.Bool
 			asleep, wake := make(chan struct{}), make(chan struct{})

@@ -37,24 +37,37 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	w := &world{t: t, ctx: ctx, topics: kafka.Topics{Catalog: "test"}}
-	w.log = slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	w := &world{topics: kafka.Topics{Catalog: "test"}}
+	w.enter(t)
 	var err error
-	w.broker, err = broker.StartWith(ctx, broker.Options{Addr: "127.0.0.1:0"})
+	w.broker, err = broker.StartWith(w.ctx, broker.Options{Addr: "127.0.0.1:0"})
 	w.must(err)
 	t.Cleanup(func() { _ = w.broker.Close() })
 	w.settings, err = kafka.NewSettings(viewkeeper.KafkaSettings{Brokers: []string{w.broker.Addr()}})
 	w.must(err)
-	w.admin, err = w.settings.OpenAdmin(ctx)
+	w.admin, err = w.settings.OpenAdmin(w.ctx)
 	w.must(err)
 	t.Cleanup(func() { _ = w.admin.Close() })
-	_, err = w.admin.CreateTopics(ctx, w.topics)
-	w.must(err)
-	w.emitter = w.settings.NewEmitter(w.topics)
-	t.Cleanup(func() { _ = w.emitter.Close() })
-	return w
+	return w.catalog(t, "test")
+}
+
+func (w *world) enter(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	w.t, w.ctx, w.log = t, ctx, slog.New(slog.NewTextHandler(testWriter{t}, nil))
+}
+
+// catalog gives the same world with another catalog, for a test inside the test.
+func (w *world) catalog(t *testing.T, name string) *world {
+	t.Helper()
+	c := *w
+	c.enter(t)
+	c.topics = kafka.Topics{Catalog: name}
+	_, err := c.admin.CreateTopics(c.ctx, c.topics)
+	c.must(err)
+	c.emitter = c.settings.NewEmitter(c.topics)
+	t.Cleanup(func() { _ = c.emitter.Close() })
+	return &c
 }
 
 // testWriter shows the log of a test that fails.

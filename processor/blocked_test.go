@@ -1,0 +1,177 @@
+package processor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/IBM/sarama"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+)
+
+// begin judges a few statements and stops.
+func (w *world) begin(statements []viewkeeper.Submission) {
+	w.t.Helper()
+	m := w.start("first", nil)
+	for _, s := range statements {
+		w.emit(s)
+	}
+	w.verify(statements)
+	m.stop()
+}
+
+// remake deletes a topic and makes it anew, empty.
+func (w *world) remake(topic string) {
+	w.t.Helper()
+	w.must(w.broker.Cluster().DeleteTopic(topic))
+	_, err := w.admin.CreateTopics(w.ctx, w.topics)
+	w.must(err)
+}
+
+// mayNotWrite fails the test when a blocked processor writes a fence.
+func (w *world) noFence(m *member) {
+	w.t.Helper()
+	m.stop()
+	f := w.table()
+	if fence, _ := f.Fence(); fence != nil && fence.Owner == m.cfg.NodeID {
+		w.t.Error("a process that may not own the catalog has written a fence")
+	}
+}
+
+func TestLostTableBlocks(t *testing.T) {
+	w := newWorld(t)
+	w.begin(story())
+	w.remake(w.topics.Table())
+	m := w.start("second", nil)
+	s := m.waitReason(viewkeeper.ReasonTableBehind)
+	if s.State != StateBlocked || !strings.Contains(s.Reasons[viewkeeper.ReasonTableBehind], "restore") {
+		t.Errorf("%+v", s)
+	}
+	w.noFence(m)
+}
+
+func TestLostTableBlocksWithoutOffsets(t *testing.T) {
+	w := newWorld(t)
+	w.begin(story())
+	w.remake(w.topics.Table())
+	a, err := sarama.NewClusterAdmin(w.settings.Brokers, w.settings.Sarama())
+	w.must(err)
+	defer a.Close()
+	w.must(a.DeleteConsumerGroup(string(w.topics.Group())))
+	m := w.start("second", nil)
+	m.waitReason(viewkeeper.ReasonTableBehind) // the decisions are there
+	m.stop()
+}
+
+func TestTableBehindBlocks(t *testing.T) {
+	w := newWorld(t)
+	w.begin(story())
+	for range 3 {
+		w.emit(create("z", 1))
+	}
+	c, err := sarama.NewClient(w.settings.Brokers, w.settings.Sarama())
+	w.must(err)
+	defer c.Close()
+	coordinator, err := c.Coordinator(string(w.topics.Group()))
+	w.must(err)
+	req := &sarama.OffsetCommitRequest{Version: 2, ConsumerGroup: string(w.topics.Group()), ConsumerGroupGeneration: -1, RetentionTime: -1}
+	req.AddBlock(w.topics.Definitions(), 0, 9, 0, "")
+	_, err = coordinator.CommitOffset(req)
+	w.must(err)
+	m := w.start("second", nil)
+	m.waitReason(viewkeeper.ReasonTableBehind)
+	w.noFence(m)
+}
+
+func TestRecreatedDefinitionsBlock(t *testing.T) {
+	w := newWorld(t)
+	w.begin(story())
+	w.remake(w.topics.Definitions())
+	m := w.start("second", nil)
+	m.waitReason(viewkeeper.ReasonTopicRecreated)
+	w.noFence(m)
+}
+
+// Topics that are made anew under a running owner are noticed, and not judged.
+func TestRecreatedUnderARunningOwner(t *testing.T) {
+	for _, topic := range []string{kafka.Topics{Catalog: "test"}.Definitions(), kafka.Topics{Catalog: "test"}.Table()} {
+		t.Run(topic, func(t *testing.T) {
+			w := newWorld(t)
+			m := w.start("node-1", nil)
+			w.decided(w.emit(create("a", 1)))
+			m.waitOwner()
+			w.remake(topic)
+			m.waitReason(viewkeeper.ReasonTopicRecreated)
+			m.stop()
+		})
+	}
+}
+
+func TestWrongSettingsBlock(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.broker.Cluster().DeleteTopic(w.topics.Table()))
+	w.must(w.broker.Cluster().CreateTopic(w.topics.Table(), 1, map[string]string{"cleanup.policy": "delete"}))
+	m := w.start("node-1", nil)
+	s := m.waitReason(viewkeeper.ReasonTopicSettings)
+	if !strings.Contains(s.Reasons[viewkeeper.ReasonTopicSettings], "cleanup.policy") {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestStatementsLost(t *testing.T) {
+	w := newWorld(t)
+	for n := range 3 {
+		w.emit(create("a", n))
+	}
+	a, err := sarama.NewClusterAdmin(w.settings.Brokers, w.settings.Sarama())
+	w.must(err)
+	defer a.Close()
+	w.must(a.DeleteRecords(w.topics.Definitions(), map[int32]int64{0: 2}))
+	m := w.start("node-1", nil)
+	if d := w.decided(2); d.Version != 3 {
+		t.Errorf("%+v", d)
+	}
+	s := m.waitReason(viewkeeper.ReasonStatementsLost)
+	if s.State != StateOwner || !strings.Contains(s.Reasons[viewkeeper.ReasonStatementsLost], "2 offsets") {
+		t.Errorf("%+v", s)
+	}
+	// The heartbeat tells the nodes.
+	for w.table().Heartbeat().Reasons[viewkeeper.ReasonStatementsLost] == "" {
+		w.must(w.ctx.Err())
+	}
+}
+
+func TestCheckClaim(t *testing.T) {
+	topics := kafka.Topics{Catalog: "c"}
+	known := func(v, base viewkeeper.Version) *codec.Commit {
+		return &codec.Commit{Version: v, VersionBase: base, DefinitionsTopic: "id"}
+	}
+	cases := []struct {
+		name   string
+		commit *codec.Commit
+		in     input
+		next   int64
+		reason string
+	}{
+		{"first start", nil, input{topicID: "id", committed: -1, end: 5}, 0, ""},
+		{"first start, offset 0 committed", nil, input{topicID: "id"}, 0, ""},
+		{"no table, an offset", nil, input{topicID: "id", committed: 3, end: 5}, 0, viewkeeper.ReasonTableBehind},
+		{"no table, decisions", nil, input{topicID: "id", committed: -1, decisionsEnd: 3}, 0, viewkeeper.ReasonTableBehind},
+		{"goes on", known(7, 0), input{topicID: "id", committed: 7, end: 9}, 7, ""},
+		{"offsets behind", known(7, 0), input{topicID: "id", committed: 2, end: 9}, 7, ""},
+		{"offsets forgotten", known(7, 0), input{topicID: "id", committed: -1, end: 9}, 7, ""},
+		{"offsets beyond", known(7, 0), input{topicID: "id", committed: 8, end: 9}, 0, viewkeeper.ReasonTableBehind},
+		{"another topic", known(7, 0), input{topicID: "other", committed: -1, end: 9}, 0, viewkeeper.ReasonTopicRecreated},
+		{"lost its end", known(7, 0), input{topicID: "id", committed: -1, end: 6}, 0, viewkeeper.ReasonTopicRecreated},
+		{"adopted", known(107, 100), input{topicID: "id", committed: 7, end: 9}, 7, ""},
+		{"adopted, nothing judged yet", known(100, 100), input{topicID: "id", committed: -1, end: 0}, 0, ""},
+	}
+	for _, c := range cases {
+		next, err := checkClaim(topics, c.commit, c.in)
+		if code, _ := reasonOf(err); err == nil && (next != c.next || c.reason != "") || err != nil && code != c.reason {
+			t.Errorf("%s: next %d, %v", c.name, next, err)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package processor
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
+)
+
+// 300,000 statements later the last 100,000 ids are known, here and in the table, and
+// memory has not grown with the rest.
+func TestIDsAreKnownAndForgotten(t *testing.T) {
+	k, r := newKnown(nil), newRing(nil)
+	const last = 300_000
+	for v := viewkeeper.Version(1); v <= last; v++ {
+		id := codec.ID{ID: fmt.Sprint(v), Text: "t", Version: v}
+		k.add(id)
+		r.add(id)
+	}
+	var stored []codec.ID
+	for n := range codec.Slots {
+		row := r.row(n, 7)
+		for _, id := range row.IDs {
+			if codec.Slot(id.Version) != n || row.Epoch != 7 || id.Version > row.Version {
+				t.Fatalf("slot %d: %+v", n, row)
+			}
+		}
+		stored = append(stored, row.IDs...)
+	}
+	again := newKnown(stored)
+	for v := viewkeeper.Version(last - 100_000); v <= last; v++ {
+		id := fmt.Sprint(v)
+		if k.ids[id].Version != v || again.ids[id].Version != v {
+			t.Fatalf("the id of version %d is forgotten", v)
+		}
+	}
+	if n := codec.Slots * codec.SlotSpan; len(k.ids) > n || len(stored) > n {
+		t.Errorf("%d ids are known, %d stored", len(k.ids), len(stored))
+	}
+	// One that was forgotten and came again is not forgotten with its first time.
+	k.add(codec.ID{ID: "x", Version: last + 1})
+	k.add(codec.ID{ID: "x", Version: last + 2})
+	k.add(codec.ID{ID: "y", Version: last + 1 + codec.Slots*codec.SlotSpan})
+	if k.ids["x"].Version != last+2 {
+		t.Error("x is forgotten")
+	}
+}
