@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -148,5 +150,36 @@ func TestServerInAChild(t *testing.T) {
 	}
 	if value, version := ask(t, s, "FROM b.two"); value != "3" || version != 7 {
 		t.Fatal(value, version)
+	}
+	const sql = "SELECT count(*) FROM vk.failures WHERE stage = 'build'"
+	if refs := s.References(sql); len(refs) != 1 || refs[0] != "failures" {
+		t.Fatal(refs)
+	}
+	r, err := s.Query(context.Background(), duckdb.QueryRequest{
+		SQL: sql, Timeout: time.Minute,
+		VK: map[string]json.RawMessage{"failures": json.RawMessage(`[{"name": "main.x", "stage": "build"}, {"stage": "parse"}]`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if value, err := oneValue(r.Body); value != "1" || err != nil {
+		t.Fatal(value, err)
+	}
+	if err := s.Ready(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What the keeper knows from its environment is not for whoever writes SQL.
+func TestChildSeesNoSecrets(t *testing.T) {
+	t.Setenv("VIEWKEEPER_TEST_SECRET", "secret")
+	s := startTestServer(t, nil)
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.supervisor.currentForTest(t).pid()))
+	if err != nil {
+		t.Skip("no /proc here:", err)
+	}
+	if bytes.Contains(env, []byte("SECRET")) {
+		t.Errorf("the child's environment: %q", env)
 	}
 }

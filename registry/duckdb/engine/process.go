@@ -68,7 +68,7 @@ func startProcess(cfg Config, r role, path string) (*process, error) {
 
 	cmd := exec.Command(executable(), "engine", string(r))
 	cmd.Args[0] = os.Args[0]
-	cmd.Env = append(os.Environ(), envChild+"=1", "GOTRACEBACK=single")
+	cmd.Env = append(childEnvironment(), envChild+"=1", "GOTRACEBACK=single")
 	if cfg.faults {
 		cmd.Env = append(cmd.Env, envFaults+"=1")
 	}
@@ -85,6 +85,22 @@ func startProcess(cfg Config, r role, path string) (*process, error) {
 	}
 	go p.watch(cfg.ResidentLimit, errRead)
 	return p, nil
+}
+
+// childEnvironment is what a child sees of the keeper's environment: what its
+// runtime and libraries need, and no secrets. It is the process that runs anybody's
+// SQL.
+func childEnvironment() []string {
+	var env []string
+	for _, name := range []string{
+		"PATH", "HOME", "TMPDIR", "TZ", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
+		"GODEBUG", "GOMAXPROCS", "GORACE", "GOCOVERDIR",
+	} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }
 
 // executable is this very program, also when its file was replaced since.
