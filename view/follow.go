@@ -70,7 +70,10 @@ func (n *Node) follow(ctx context.Context) error {
 func (n *Node) session() *session {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.following.guard.Err() != nil {
+	if changed := n.following.guard.Err(); changed != nil {
+		if n.accepted != nil {
+			n.health.replace(changed, time.Now())
+		}
 		n.following = newSession(n.topics.Table(), "")
 	}
 	return n.following
@@ -80,11 +83,6 @@ func (n *Node) session() *session {
 // errors on as text.
 func (n *Node) followError(ctx context.Context, s *session, err error) error {
 	if changed := s.guard.Err(); changed != nil {
-		n.mu.Lock()
-		if n.accepted != nil {
-			n.health.replace(changed, time.Now())
-		}
-		n.mu.Unlock()
 		return changed
 	}
 	if err == nil && ctx.Err() == nil {

@@ -159,3 +159,29 @@ func (o *owner) decision(id string, changes ...change) (viewkeeper.Decision, []v
 	d.Normalize()
 	return d, rows
 }
+
+// readTable gives all of the table to a node that does not run.
+func readTable(t *testing.T, addr string, n *Node, s *session) {
+	t.Helper()
+	a, err := settings(t, addr).OpenAdmin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	end, err := a.EndOffset(t.Context(), topics.Table())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gap, _ := s.fold.NeedEnd()
+	s.fold.EndIs(gap, end)
+	err = settings(t, addr).Tail(t.Context(), topics.Table(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+		n.record(s, m.Offset, string(m.Key), m.Value)
+		if m.Offset == end-1 {
+			return errEnough
+		}
+		return nil
+	})
+	if err != errEnough {
+		t.Fatal(err)
+	}
+}

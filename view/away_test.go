@@ -1,0 +1,113 @@
+package view
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/internal/broker"
+)
+
+// dirBroker is a broker that can be stopped and started again on its directory and
+// address.
+type dirBroker struct {
+	t    *testing.T
+	dir  string
+	addr string
+	b    *broker.Broker
+}
+
+func startDirBroker(t *testing.T) *dirBroker {
+	t.Helper()
+	d := &dirBroker{t: t, dir: t.TempDir(), addr: "127.0.0.1:0"}
+	d.start()
+	d.addr = d.b.Addr()
+	t.Cleanup(func() { _ = d.b.Close() })
+	createTopics(t, d.addr)
+	return d
+}
+
+func (d *dirBroker) start() {
+	d.t.Helper()
+	b, err := broker.Start(d.t.Context(), d.dir, d.addr)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.b = b
+}
+
+func (d *dirBroker) stop() {
+	d.t.Helper()
+	if err := d.b.Close(); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// A broker that comes and goes: ready stays, with the age of what is served, until
+// that is too old; then ready again by itself.
+func TestFlappingBroker(t *testing.T) {
+	d := startDirBroker(t)
+	o := newOwner(t, d.addr)
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	cfg := config(t, d.addr, "n1")
+	cfg.MaxStale = time.Second
+	n := run(t, cfg, fast())
+	n.ready()
+	for i := range 3 {
+		d.stop()
+		n.degraded(viewkeeper.ReasonKafkaAway, true)
+		s := n.Status()
+		if s.StaleFor <= 0 || s.Version != o.version || s.Details[viewkeeper.ReasonKafkaAway] == "" {
+			t.Errorf("away: %+v", s)
+		}
+		n.until("stale", func() bool {
+			ok, reasons := n.Ready()
+			return !ok && slices.Contains(reasons, viewkeeper.ReasonStale)
+		})
+		if n.Current().Version() != o.version {
+			t.Error("the factory went away")
+		}
+		d.start()
+		n.ready()
+		n.degraded(viewkeeper.ReasonKafkaAway, false)
+		again := newOwner(t, d.addr)
+		again.version = o.version
+		o = again
+		o.takeOver()
+		o.accept("", view("v", "SELECT a FROM t"), view([]string{"x", "y", "z"}[i], "SELECT b FROM t"))
+		n.version(o.version)
+		if s := n.Status(); s.StaleFor != 0 {
+			t.Errorf("current, and stale for %v", s.StaleFor)
+		}
+	}
+	n.has("main.v", "main.x", "main.y", "main.z")
+}
+
+// A broker that takes connections and says nothing.
+func TestSilentBroker(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	clocks := fast()
+	clocks.ping, clocks.silent, clocks.stop = 200*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond
+	cfg := config(t, b.Addr(), "n1")
+	cfg.ReadOnly = true
+	n := run(t, cfg, clocks)
+	n.ready()
+	release := make(chan struct{})
+	b.Cluster().Control(func(kmsg.Request) (kmsg.Response, error, bool) {
+		b.Cluster().KeepControl()
+		<-release
+		return nil, nil, false
+	})
+	n.degraded(viewkeeper.ReasonKafkaAway, true)
+	close(release)
+	n.degraded(viewkeeper.ReasonKafkaAway, false)
+	o.accept("", view("v", "SELECT a FROM t"))
+	n.version(1)
+	n.ready()
+}

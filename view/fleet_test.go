@@ -1,0 +1,118 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/viewkeeper/viewkeeper"
+)
+
+func (r *running) sees(want ...string) {
+	r.t.Helper()
+	r.until("the nodes", func() bool {
+		all, _ := r.Nodes()
+		var got []string
+		for _, s := range all {
+			got = append(got, s.Node)
+		}
+		return slices.Equal(got, want)
+	})
+}
+
+func TestFleet(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	n1 := run(t, config(t, b.Addr(), "n1"), fast())
+	n2 := run(t, config(t, b.Addr(), "n2"), fast())
+	n1.ready()
+	n2.ready()
+	n1.sees("n1", "n2")
+	n2.sees("n1", "n2")
+
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	o.accept("", view("w", "SELECT b FROM t"))
+	reached, missing, err := n1.WaitFleet(ctx, 2)
+	if err != nil || !slices.Equal(reached, []string{"n1", "n2"}) || len(missing) != 0 {
+		t.Fatalf("%v, %v, %v", reached, missing, err)
+	}
+	if v := n2.Current().Version(); v != 2 {
+		t.Errorf("the fleet has version 2, n2 has %d", v)
+	}
+	n1.until("n2's status", func() bool {
+		all, _ := n1.Nodes()
+		s := all[1]
+		return s.HTTP == "n2:80" && s.Ready && s.Definitions == 2 && s.Digest == n1.Status().Digest
+	})
+
+	// A version that is not there yet: all are missing when the time is over.
+	short, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if reached, missing, err := n1.WaitFleet(short, 99); err == nil || len(reached) != 0 || !slices.Equal(missing, []string{"n1", "n2"}) {
+		t.Errorf("%v, %v, %v", reached, missing, err)
+	}
+
+	// A node that is behind and leaves during the wait stops counting.
+	behind, _ := json.Marshal(viewkeeper.Status{Node: "old", Version: 1})
+	o.raw(topics.Nodes(), "old", behind)
+	n1.sees("n1", "n2", "old")
+	waited := make(chan []string, 1)
+	go func() {
+		reached, _, _ := n1.WaitFleet(ctx, 2)
+		waited <- reached
+	}()
+	o.raw(topics.Nodes(), "old", nil)
+	if got := <-waited; !slices.Equal(got, []string{"n1", "n2"}) {
+		t.Errorf("after one left: %v", got)
+	}
+	// So does one that stops cleanly, at once.
+	n2.stop()
+	n1.sees("n1")
+}
+
+func TestADifferentDigestIsReported(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	n := run(t, config(t, b.Addr(), "n1"), fast())
+	n.ready()
+	other, _ := json.Marshal(viewkeeper.Status{Node: "n2", Version: 1, Digest: "other"})
+	o.raw(topics.Nodes(), "n2", other)
+	n.degraded(viewkeeper.ReasonDigestDiffers, true)
+	o.raw(topics.Nodes(), "junk", []byte("{"))
+	o.raw(topics.Nodes(), "liar", other)
+	o.raw(topics.Nodes(), "n2", nil)
+	n.degraded(viewkeeper.ReasonDigestDiffers, false)
+	n.sees("n1")
+}
+
+// Ages are told by the broker's clock: records that lay there for long are of dead
+// nodes also right after the start, and a node's own clock says nothing.
+func TestWhoLivesIsToldByTheBrokersClock(t *testing.T) {
+	f := newFleet("n1", 10*time.Second)
+	status := func(node string) []byte {
+		v, _ := json.Marshal(viewkeeper.Status{Node: node, Version: 1})
+		return v
+	}
+	broker := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	here := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC) // this node's clock is wrong
+	f.read("dead", status("dead"), broker.Add(-time.Hour), here)
+	f.read("n2", status("n2"), broker.Add(-2*time.Second), here)
+	f.read("n1", status("n1"), broker, here)
+	f.setCaughtUp()
+	live := func(after time.Duration) int {
+		all, _ := f.members(here.Add(after))
+		return len(all)
+	}
+	for after, want := range map[time.Duration]int{0: 2, 7 * time.Second: 2, 9 * time.Second: 1, 11 * time.Second: 0} {
+		if got := live(after); got != want {
+			t.Errorf("after %s %d nodes live, want %d", after, got, want)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/viewkeeper/viewkeeper"
+)
+
+var here = Identity{Cluster: "c", Topic: "t"}
+
+func open1(t *testing.T, dir string, id Identity) (*Index, string) {
+	t.Helper()
+	x, why, err := Open(dir, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	return x, why
+}
+
+func entry(offset int64, version viewkeeper.Version, epoch viewkeeper.Epoch, id string, names ...string) Entry {
+	d := &viewkeeper.Decision{StatementID: id, Version: version, Epoch: epoch, Offset: int64(version) - 1, Message: fmt.Sprint("epoch ", epoch)}
+	for _, n := range names {
+		d.Changed = append(d.Changed, viewkeeper.Change{Name: viewkeeper.MakeName("", n), Action: viewkeeper.ActionCreated})
+	}
+	return Entry{Offset: offset, Decision: d}
+}
+
+func TestIndex(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		x, why := open1(t, dir, here)
+		if why != "" || x.Next() != 0 {
+			t.Fatalf("%q, next %d", why, x.Next())
+		}
+		if err := x.Add([]Entry{
+			entry(0, 1, 1, "a", "v"), entry(1, 2, 1, "b", "w"), {Offset: 2},
+			entry(3, 1, 5, "a", "v"), entry(4, 1, 3, "a", "v"), entry(5, 3, 5, "a", "v", "w"),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Add([]Entry{entry(6, 2, 2, "b", "w"), entry(0, 9, 9, "z")}); err != nil {
+			t.Fatal(err)
+		}
+		if x.Next() != 7 {
+			t.Errorf("next %d", x.Next())
+		}
+		for v, want := range map[viewkeeper.Version]string{1: "epoch 5", 2: "epoch 2", 3: "epoch 5"} {
+			if d, ok, err := x.Get(v); err != nil || !ok || d.Message != want {
+				t.Errorf("version %d: %+v, %v, %v", v, d, ok, err)
+			}
+		}
+		if _, ok, err := x.Get(9); ok || err != nil {
+			t.Error("an offset that was read before is read again")
+		}
+		if ds, err := x.ByID("a"); err != nil || len(ds) != 2 || ds[0].Version != 1 || ds[1].Version != 3 {
+			t.Errorf("%+v, %v", ds, err)
+		}
+		if ds, err := x.After(1, viewkeeper.MakeName("", "w"), 10); err != nil || len(ds) != 2 {
+			t.Errorf("%+v, %v", ds, err)
+		}
+		if ds, err := x.After(0, viewkeeper.Name{}, 2); err != nil || len(ds) != 2 || ds[1].Version != 2 {
+			t.Errorf("%+v, %v", ds, err)
+		}
+		if n, last, err := x.Count(viewkeeper.MakeName("", "w")); n != 2 || last != 3 || err != nil {
+			t.Errorf("%d, %d, %v", n, last, err)
+		}
+		if v, ok := x.First(); v != 1 || !ok {
+			t.Errorf("first %d, %v", v, ok)
+		}
+		if dir == "" {
+			continue
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+		x, why = open1(t, dir, here)
+		if n, _, _ := x.Count(viewkeeper.MakeName("", "w")); why != "" || x.Next() != 7 || n != 2 {
+			t.Errorf("after a restart: %q, next %d, %d", why, x.Next(), n)
+		}
+	}
+}
+
+func TestOfAnotherTopicItBeginsAnew(t *testing.T) {
+	dir := t.TempDir()
+	x, _ := open1(t, dir, here)
+	if err := x.Add([]Entry{entry(0, 1, 1, "a")}); err != nil {
+		t.Fatal(err)
+	}
+	_ = x.Close()
+	x, why := open1(t, dir, Identity{Cluster: "c", Topic: "other"})
+	if _, any := x.First(); why == "" || x.Next() != 0 || any {
+		t.Errorf("%q, next %d, %v", why, x.Next(), any)
+	}
+}
+
+// Whatever happens to the files, an index opens: as it was, or empty with a reason.
+func TestDamage(t *testing.T) {
+	for _, damage := range []func([]byte) []byte{
+		func(b []byte) []byte { return nil },
+		func(b []byte) []byte { return b[:len(b)/2] },
+		func(b []byte) []byte {
+			c := append([]byte(nil), b...)
+			for i := range c {
+				c[i] ^= 0x5a
+			}
+			return c
+		},
+	} {
+		for _, which := range []string{"CURRENT", "MANIFEST-*", "*.log"} {
+			dir := t.TempDir()
+			x, _ := open1(t, dir, here)
+			for i := range int64(50) {
+				if err := x.Add([]Entry{entry(i, viewkeeper.Version(i+1), 1, "a", "v")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = x.Close()
+			files, err := filepath.Glob(filepath.Join(dir, which))
+			if err != nil || len(files) == 0 {
+				t.Fatal(which, files, err)
+			}
+			for _, f := range files {
+				b, err := os.ReadFile(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(f, damage(b), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			x, why := open1(t, dir, here)
+			if n, _, err := x.Count(viewkeeper.MakeName("", "v")); err != nil || int64(n) != x.Next() || why != "" && n != 0 {
+				t.Errorf("%s: %d entries, next %d, why %q, %v", which, n, x.Next(), why, err)
+			}
+		}
+	}
+}
