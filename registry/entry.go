@@ -106,6 +106,12 @@ func (e *entry) readsName(name viewkeeper.Name) bool {
 	return slices.ContainsFunc(e.refs, func(r resolved) bool { return r.name == name })
 }
 
+// readsDefinition reports whether a reference of e resolves to the definition
+// name, and not to a base relation that hides it.
+func (e *entry) readsDefinition(name viewkeeper.Name) bool {
+	return slices.Contains(e.refs, resolved{name: name})
+}
+
 // reads calls f for every reference that resolves to a definition.
 func (e *entry) reads(f func(i int, target viewkeeper.Name)) {
 	for i, r := range e.refs {

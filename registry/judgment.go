@@ -98,6 +98,9 @@ func (j *judgment) form() *viewkeeper.Error {
 		return asError(err)
 	}
 	if j.sub.ExpectVersion != nil {
+		if _, set := j.stmt.(*viewkeeper.ChangeSet); set {
+			return viewkeeper.Errorf(viewkeeper.CodeOption, "expect_version is not for a change set; leave it out, or send the statements one by one")
+		}
 		if n := len(targets(j.stmt)); n != 1 {
 			return viewkeeper.Errorf(viewkeeper.CodeOption,
 				"expect_version is for a statement with exactly one target, and this one has %d; leave it out, or send statements one by one", n)
@@ -106,13 +109,10 @@ func (j *judgment) form() *viewkeeper.Error {
 	return j.key()
 }
 
-// targets counts what expect_version could mean: a rename is about one definition.
+// targets is what expect_version can mean: a rename is about one definition.
 func targets(stmt viewkeeper.Statement) []viewkeeper.Name {
-	switch s := stmt.(type) {
-	case *viewkeeper.Rename:
+	if s, ok := stmt.(*viewkeeper.Rename); ok {
 		return []viewkeeper.Name{s.From}
-	case *viewkeeper.ChangeSet:
-		return append(s.Targets(), viewkeeper.Name{}) // never one
 	}
 	return slices.Compact(slices.SortedFunc(slices.Values(stmt.Targets()), viewkeeper.Name.Compare))
 }
@@ -144,6 +144,16 @@ func (j *judgment) kind(name viewkeeper.Name) viewkeeper.Kind {
 		return e.kind()
 	}
 	return ""
+}
+
+// target is the kind of what a statement about an existing name is about: the
+// definition, also where a base relation hides it, since somebody has to be able
+// to drop or rename it.
+func (j *judgment) target(name viewkeeper.Name) viewkeeper.Kind {
+	if e := j.before.get(name); e != nil {
+		return e.kind()
+	}
+	return j.kind(name)
 }
 
 func asError(err error) *viewkeeper.Error {

@@ -169,7 +169,7 @@ func (j *judgment) expect(name viewkeeper.Name, at int) *viewkeeper.Error {
 func (j *judgment) drop(s *viewkeeper.Drop) *viewkeeper.Error {
 	for i, n := range s.Names {
 		at := s.Offsets[i]
-		kind := j.kind(n)
+		kind := j.target(n)
 		switch {
 		case kind == "" && !s.IfExists:
 			return viewkeeper.ErrorAt(at, viewkeeper.CodeNotFound, "there is no %s; say DROP ... IF EXISTS if that is all right", n)
@@ -197,7 +197,7 @@ func (j *judgment) drop(s *viewkeeper.Drop) *viewkeeper.Error {
 // rename checks the names and moves the definition itself; rewrite sees to its
 // readers, once it is known which of them stay.
 func (j *judgment) rename(s *viewkeeper.Rename) *viewkeeper.Error {
-	switch j.kind(s.From) {
+	switch j.target(s.From) {
 	case "":
 		return viewkeeper.ErrorAt(s.FromOffset, viewkeeper.CodeNotFound, "there is no %s to rename", s.From)
 	case viewkeeper.KindRelation:
@@ -217,7 +217,7 @@ func (j *judgment) rename(s *viewkeeper.Rename) *viewkeeper.Error {
 }
 
 func (j *judgment) comment(s *viewkeeper.Comment) *viewkeeper.Error {
-	switch j.kind(s.Name) {
+	switch j.target(s.Name) {
 	case "":
 		return viewkeeper.ErrorAt(s.NameOffset, viewkeeper.CodeNotFound, "there is no %s to comment on", s.Name)
 	case viewkeeper.KindRelation:
@@ -269,7 +269,7 @@ func (j *judgment) cascade(from []viewkeeper.Name, owned map[viewkeeper.Name]vie
 func (j *judgment) orphaned(e *entry, n viewkeeper.Name) bool {
 	for i, r := range e.refs {
 		s := &e.source.refs[i]
-		if r.name == n && !s.Unused && !slices.ContainsFunc(s.candidates, j.existsAfter) {
+		if r.name == n && !r.base && !s.Unused && !slices.ContainsFunc(s.candidates, j.existsAfter) {
 			return true
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // name (v.a, v.*, and v alone as a row), with its schema too (s.v.a). So:
 //
 //   - Each reference to the definition gets the new name at its place, with the
-//     schema that it had, or with one when the bare new name would find something
-//     else there.
+//     schema that it had, or with one when the bare new name finds something else
+//     there, maybe a CTE, which has no schema.
 //   - When the old or the new name occurs elsewhere in that query, a reference
 //     without an alias gets the old name as its alias. All that could refer to it
 //     by name still does, nothing else can begin to, and the names of output
@@ -68,6 +68,9 @@ func lastName(text string, from, to int) (at, end int, ok bool) {
 func (j *judgment) rewrite(s *viewkeeper.Rename, owned map[viewkeeper.Name]viewkeeper.Statement) *viewkeeper.Error {
 	for _, e := range j.before.readers(s.From) {
 		n := e.name()
+		if !e.readsDefinition(s.From) { // the base hides the definition from it
+			continue
+		}
 		if n == s.From { // it reads itself, is broken, and stays so
 			continue
 		}
@@ -136,6 +139,8 @@ type rewriting struct {
 	part     int
 	from, to viewkeeper.Name
 	edits    []ddl.Edit
+	// maybeCTE says that the new name may be a CTE's in the query.
+	maybeCTE bool
 }
 
 // run fills edits, or says why it cannot.
@@ -158,21 +163,25 @@ func (r *rewriting) run() (why string) {
 	within := func(at int) bool {
 		return slices.ContainsFunc(mine, func(i int) bool { return src.refs[i].At <= at && at < src.refs[i].End })
 	}
-	// Where else do the names stand, which of that is before a column, and which
-	// of that has the schema, too?
+	// Where else do the names stand that a table can be meant by, which of that is
+	// before a column, and which of that has the schema, too? What follows a dot is
+	// a column or a field, unless it is schema.name before another dot.
 	others, qualifiers, withSchema := 0, []ddl.Token(nil), false
 	for i, t := range toks {
 		n := viewkeeper.Fold(t.Name())
 		if !t.IsName() || within(t.At) || n != r.from.View && n != r.to.View || t.Kind == ddl.Word && reserved[n] {
 			continue
 		}
-		others++
 		before, after := i > 0 && toks[i-1].Text == ".", i+1 < len(toks) && toks[i+1].Text == "."
-		if n != r.from.View || !after {
+		schema := before && after && i >= 2 && toks[i-2].IsName() && viewkeeper.Fold(toks[i-2].Name()) == r.from.Schema
+		if before && !schema {
 			continue
 		}
-		schema := before && i >= 2 && toks[i-2].IsName() && viewkeeper.Fold(toks[i-2].Name()) == r.from.Schema
-		if schema || !before {
+		others++
+		if n == r.to.View && i+1 < len(toks) && (toks[i+1].Is("as") || toks[i+1].Text == "(") {
+			r.maybeCTE = true
+		}
+		if n == r.from.View && after {
 			qualifiers = append(qualifiers, t)
 			withSchema = withSchema || schema
 		}
@@ -201,11 +210,8 @@ func (r *rewriting) reference(ref *ref, text string, toks []ddl.Token, alias boo
 		return "a reference is not where the planner says that it is"
 	}
 	name := identifier(r.to.View, text[at] == '"')
-	if ref.Schema == "" && r.elsewhere(ref) {
-		name = viewkeeper.QuoteIdent(r.to.Schema) + "." + name
-		if isPlain(r.to.Schema) {
-			name = identifier(r.to.Schema, false) + "." + identifier(r.to.View, text[at] == '"')
-		}
+	if ref.Schema == "" && (r.maybeCTE || r.elsewhere()) {
+		name = identifier(r.to.Schema, false) + "." + name
 	}
 	r.edits = append(r.edits, ddl.Edit{At: at, End: end, Text: name})
 	if alias && !r.aliased(ref, toks) {
@@ -215,7 +221,7 @@ func (r *rewriting) reference(ref *ref, text string, toks []ddl.Token, alias boo
 }
 
 // elsewhere reports whether the bare new name would find something else.
-func (r *rewriting) elsewhere(ref *ref) bool {
+func (r *rewriting) elsewhere() bool {
 	own := r.entry.name().Schema
 	return own != r.to.Schema && r.existsAfter(viewkeeper.Name{Schema: own, View: r.to.View})
 }
@@ -268,8 +274,6 @@ func keywords(list string) map[string]bool {
 	}
 	return m
 }
-
-func isPlain(part string) bool { return !reserved[part] }
 
 // identifier writes a part of a definition's name in SQL, which needs quotes only
 // where it is a keyword.
