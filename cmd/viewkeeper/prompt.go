@@ -157,8 +157,8 @@ func loadHistory(line *liner.State) (save func()) {
 	}
 }
 
-// completer completes the last word of a line: keywords, and the names of
-// definitions and of their columns.
+// completer completes the last word of a line: first the names of definitions, of
+// what they read and of their columns, then keywords.
 type completer struct {
 	app   *app
 	node  *client
@@ -166,16 +166,18 @@ type completer struct {
 }
 
 // keywords are those that a person types here.
-var keywords = strings.Fields(`ALTER AND AS ASC BEGIN BETWEEN BY CASCADE CASE COMMENT COMMIT COUNT CREATE CROSS DESC
+func keywords() []string {
+	return strings.Fields(`ALTER AND AS ASC BEGIN BETWEEN BY CASCADE CASE COMMENT COMMIT COUNT CREATE CROSS DESC
 DESCRIBE DISTINCT DROP ELSE END EXCEPT EXISTS EXPLAIN FROM FULL GROUP HAVING IF IN INNER INTERSECT INTO IS JOIN
 LATERAL LEFT LIKE LIMIT MATERIALIZED NATURAL NOT NULL ON OR ORDER OUTER OVER PARTITION PIVOT QUALIFY RECURSIVE
 RENAME REPLACE RESTRICT RIGHT SELECT SHOW SUMMARIZE TABLE TABLES THEN TO UNION UNPIVOT USING VALUES VIEW WHEN
 WHERE WINDOW WITH`)
+}
 
 // refresh asks the node for names. A node that does not answer now leaves the words
 // as they were.
 func (c *completer) refresh() {
-	words := slices.Clone(keywords)
+	var words []string
 	if c.node != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), c.app.Timeout)
 		defer cancel()
@@ -199,7 +201,7 @@ func (c *completer) refresh() {
 		}
 	}
 	slices.Sort(words)
-	c.words = slices.Compact(words)
+	c.words = append(slices.Compact(words), keywords()...)
 }
 
 // complete is liner's WordCompleter: the line, and the cursor's place in runes.
