@@ -16,6 +16,8 @@ import (
 //   - Each reference to the definition gets the new name at its place, with the
 //     schema that it had, or with one when the bare new name finds something else
 //     there, maybe a CTE, which has no schema.
+//   - A bare name of something else, which the new name would come before, gets its
+//     schema, also in the text of the renamed definition itself.
 //   - When the old or the new name occurs elsewhere in that query, a reference
 //     without an alias gets the old name as its alias. All that could refer to it
 //     by name still does, nothing else can begin to, and the names of output
@@ -43,7 +45,11 @@ func (j *judgment) move(s *viewkeeper.Rename) *viewkeeper.Error {
 	if !ok {
 		return viewkeeper.ErrorAt(s.FromOffset, viewkeeper.CodeRenameInexact, "the name of %s cannot be found in its text; replace it first", s.From)
 	}
-	d.SQL, _ = ddl.ApplyEdits(d.SQL, []ddl.Edit{{At: at, End: end, Text: identifier(s.To.View, false)}})
+	edits, why := j.rewriteEdits(old, s)
+	if why != "" && old.ok() {
+		return viewkeeper.ErrorAt(s.FromOffset, viewkeeper.CodeRenameInexact, "%s cannot be renamed exactly to %s: %s; choose another name", s.From, s.To, why)
+	}
+	d.SQL, _ = ddl.ApplyEdits(d.SQL, append(edits, ddl.Edit{At: at, End: end, Text: identifier(s.To.View, false)}))
 	j.renames[s.From] = s.To
 	j.put(&write{row: j.row(s.From, nil), action: viewkeeper.ActionRenamed, at: s.FromOffset})
 	j.put(&write{row: j.row(s.To, &d), action: viewkeeper.ActionRenamed, at: s.ToOffset, renamed: true})
@@ -81,7 +87,7 @@ func (j *judgment) rewrite(s *viewkeeper.Rename, owned map[viewkeeper.Name]viewk
 			return viewkeeper.ErrorAt(s.FromOffset, viewkeeper.CodeDuplicateTarget,
 				"renaming %s rewrites %s, which is the target of another statement of the change set; make two change sets of it", s.From, n)
 		}
-		text, why := j.rewritten(e, s)
+		edits, why := j.rewriteEdits(e, s)
 		if why != "" {
 			if !e.ok() { // broken before, broken after: it blocks nothing
 				continue
@@ -89,7 +95,7 @@ func (j *judgment) rewrite(s *viewkeeper.Rename, owned map[viewkeeper.Name]viewk
 			return j.inexact(s.FromOffset, s.From, n, why)
 		}
 		d := *e.row.Definition
-		d.SQL = text
+		d.SQL, _ = ddl.ApplyEdits(d.SQL, edits)
 		j.put(&write{row: j.row(n, &d), action: viewkeeper.ActionReplaced, at: -1, rewritten: true})
 	}
 	return nil
@@ -100,25 +106,24 @@ func (j *judgment) inexact(at int, from, reader viewkeeper.Name, why string) *vi
 		"%s reads %s and cannot be rewritten exactly: %s; change it so that it can be, or create the new name, move the readers and drop the old one", reader, from, why)
 }
 
-// rewritten is the text of a reader after the rename, or why there is none.
-func (j *judgment) rewritten(e *entry, s *viewkeeper.Rename) (text, why string) {
+// rewriteEdits are the edits that a rename makes to the queries of a definition,
+// at their places in its SQL, or why it cannot.
+func (j *judgment) rewriteEdits(e *entry, s *viewkeeper.Rename) (edits []ddl.Edit, why string) {
 	src := e.source
-	var edits []ddl.Edit
 	for p := range src.parts {
 		r := rewriting{judgment: j, entry: e, part: p, from: s.From, to: s.To}
 		if why := r.run(); why != "" {
-			return "", why
+			return nil, why
 		}
 		for _, ed := range r.edits {
 			at, end, ok := src.span(p, ed.At, ed.End, e.sql())
 			if !ok {
-				return "", "the reference stands where the literal around it hides its text"
+				return nil, "the reference stands where the literal around it hides its text"
 			}
 			edits = append(edits, ddl.Edit{At: at, End: end, Text: ed.Text})
 		}
 	}
-	text, _ = ddl.ApplyEdits(e.sql(), edits)
-	return text, ""
+	return edits, ""
 }
 
 // span maps a stretch of a part's text to the definition's SQL, where it must
@@ -155,10 +160,11 @@ func (r *rewriting) run() (why string) {
 			mine = append(mine, i)
 		}
 	}
+	text := src.parts[r.part].text
+	r.uncapture(text)
 	if len(mine) == 0 {
 		return ""
 	}
-	text := src.parts[r.part].text
 	toks, _ := ddl.Tokens(text)
 	within := func(at int) bool {
 		return slices.ContainsFunc(mine, func(i int) bool { return src.refs[i].At <= at && at < src.refs[i].End })
@@ -201,6 +207,21 @@ func (r *rewriting) run() (why string) {
 		}
 	}
 	return ""
+}
+
+// uncapture writes the schema of what a bare name means where the new name would
+// come before it.
+func (r *rewriting) uncapture(text string) {
+	src := r.entry.source
+	for i := range src.refs {
+		ref, now := &src.refs[i], r.entry.refs[i].name
+		if ref.part != r.part || !ref.inText() || ref.Schema != "" || now.IsZero() || now == r.from && !r.entry.refs[i].base {
+			continue
+		}
+		if slices.Index(ref.candidates, r.to) >= 0 && slices.Index(ref.candidates, r.to) < slices.Index(ref.candidates, now) {
+			r.edits = append(r.edits, ddl.Edit{At: ref.At, End: ref.End, Text: identifier(now.Schema, false) + "." + text[ref.At:ref.End]})
+		}
+	}
 }
 
 // reference rewrites one reference, with an alias if it needs one and has none.
