@@ -121,6 +121,19 @@ func TestDefinition(t *testing.T) {
 	want(t, do(t, "GET", url+"/v1/definitions/a.b.c", ""), 400, "NAME")
 }
 
+// A node that has not been ready yet holds the base alone. That is not an empty
+// catalog, and must not look like one.
+func TestCatalogNotReady(t *testing.T) {
+	w := withCatalog(t)
+	w.status.Ready, w.status.ReadyReasons = false, []string{viewkeeper.ReasonCatchingUp}
+	url := w.start(t)
+	for _, path := range []string{"/v1/definitions", "/v1/definitions/daily", "/v1/failures", "/v1/lineage/daily"} {
+		want(t, do(t, "GET", url+path, ""), 503, "NOT_READY", "CATCHING_UP")
+	}
+	w.change(func() { w.status.ReadyReasons = []string{viewkeeper.ReasonStale} })
+	want(t, do(t, "GET", url+"/v1/definitions", ""), 200)
+}
+
 func TestFailures(t *testing.T) {
 	r := do(t, "GET", withCatalog(t).start(t)+"/v1/failures", "")
 	want(t, r, 200, `"name":"main.broken"`, `"stage":"build"`, `"root_cause":null`, `"name":"main.victim"`, `"root_cause":"main.broken"`, `"since":`)

@@ -67,8 +67,10 @@ func (s *Server) getDefinitions(w http.ResponseWriter, r *http.Request) *Problem
 	if p.problem != nil {
 		return p.problem
 	}
-	f := s.cfg.Node.Current()
-	w.Header().Set(HeaderVersion, f.Version().String())
+	f, problem := s.current(w)
+	if problem != nil {
+		return problem
+	}
 	answer := struct {
 		Definitions []definition     `json:"definitions"`
 		Next        *viewkeeper.Name `json:"next"`
@@ -94,8 +96,10 @@ func (s *Server) getDefinition(w http.ResponseWriter, r *http.Request) *Problem 
 	if problem != nil {
 		return problem
 	}
-	f := s.cfg.Node.Current()
-	w.Header().Set(HeaderVersion, f.Version().String())
+	f, problem := s.current(w)
+	if problem != nil {
+		return problem
+	}
 	d, ok := f.Definition(name)
 	if !ok {
 		return unknownName(f, name)

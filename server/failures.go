@@ -24,8 +24,10 @@ func newFailure(f *registry.Failure) failure {
 }
 
 func (s *Server) getFailures(w http.ResponseWriter, _ *http.Request) *Problem {
-	f := s.cfg.Node.Current()
-	w.Header().Set(HeaderVersion, f.Version().String())
+	f, problem := s.current(w)
+	if problem != nil {
+		return problem
+	}
 	list := []failure{}
 	for _, broken := range f.Failures() {
 		list = append(list, newFailure(broken))

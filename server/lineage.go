@@ -26,8 +26,10 @@ func (s *Server) getLineage(w http.ResponseWriter, r *http.Request) *Problem {
 	if p.problem != nil {
 		return p.problem
 	}
-	f := s.cfg.Node.Current()
-	w.Header().Set(HeaderVersion, f.Version().String())
+	f, problem := s.current(w)
+	if problem != nil {
+		return problem
+	}
 	lineage, ok := f.Lineage(name, direction, depth)
 	if !ok {
 		return problemf(http.StatusNotFound, viewkeeper.CodeNotFound, "there is no definition or base relation %s at version %s", name, f.Version())

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
@@ -135,10 +136,10 @@ func TestQueryOnStaleNode(t *testing.T) {
 // cutReader gives the beginning of a body and then an error.
 type cutReader struct {
 	io.Reader
-	closed bool
+	closed chan struct{}
 }
 
-func (c *cutReader) Close() error { c.closed = true; return nil }
+func (c *cutReader) Close() error { close(c.closed); return nil }
 
 func TestQueryCutInTheMiddle(t *testing.T) {
 	whole := arrowBody(t, `[{"n":1,"s":"a"}]`, `[{"n":2,"s":"b"}]`)
@@ -147,7 +148,7 @@ func TestQueryCutInTheMiddle(t *testing.T) {
 		// an Arrow reader alone would see nothing wrong.
 		for _, size := range []int{len(whole) - 100, len(whole) - 8} {
 			w := newWorld()
-			body := &cutReader{Reader: io.MultiReader(bytes.NewReader(whole[:size]), failingReader{})}
+			body := &cutReader{Reader: io.MultiReader(bytes.NewReader(whole[:size]), failingReader{}), closed: make(chan struct{})}
 			w.query = func(context.Context, Query) (*Result, error) {
 				return &Result{Columns: resultColumns, Body: body}, nil
 			}
@@ -165,7 +166,9 @@ func TestQueryCutInTheMiddle(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s cut at %d of %d looked whole", accept, size, len(whole))
 			}
-			if !body.closed {
+			select {
+			case <-body.closed:
+			case <-time.After(20 * time.Second):
 				t.Errorf("%s: the result was not closed", accept)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/ddl"
+	"github.com/viewkeeper/viewkeeper/registry"
 )
 
 // Config is what a Server is made of.
@@ -128,6 +129,18 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	<-failed
 	return nil
+}
+
+// current gives the factory to answer from, and puts its version in the answer. A
+// node that has not been ready yet has none: its factory is the base alone, which
+// would look like an empty catalog.
+func (s *Server) current(w http.ResponseWriter) (*registry.Factory, *Problem) {
+	if problem := notReady(s.cfg.Node.Status()); problem != nil {
+		return nil, problem
+	}
+	f := s.cfg.Node.Current()
+	w.Header().Set(HeaderVersion, f.Version().String())
+	return f, nil
 }
 
 // notReady is the problem of a node that cannot answer from a whole catalog, or
