@@ -25,6 +25,7 @@ type decisions struct {
 
 	mu     sync.Mutex
 	recent []viewkeeper.Decision // by version, each once
+	bytes  int                   // of their texts
 	ids    map[string]viewkeeper.Version
 	from   viewkeeper.Version
 	// commit is the last commit row that was taken.
@@ -34,15 +35,19 @@ type decisions struct {
 	wanted, whole int
 	index         *history.Index // nil until it is open
 	begin         int64          // first offset of the decisions topic
+	damaged       bool           // a reader found the index unreadable
 	closed        bool
 	need          chan struct{} // the index has a new end to reach
 }
 
-// recentKeep is how many decisions are kept in memory when the index has them,
-// recentMost when it has not.
+// recentKeep is how many decisions, and recentKeepBytes how much of their text, is
+// kept in memory when the index has them; recentMost and recentMostBytes when it has
+// not.
 const (
-	recentKeep = 1000
-	recentMost = 20000
+	recentKeep      = 1000
+	recentKeepBytes = 16 << 20
+	recentMost      = 20000
+	recentMostBytes = 128 << 20
 )
 
 func newDecisions(wake *signal) *decisions {
@@ -55,7 +60,7 @@ func (d *decisions) add(commits []*codec.Commit, broken bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if broken {
-		d.recent, d.ids = nil, map[string]viewkeeper.Version{}
+		d.recent, d.bytes, d.ids = nil, 0, map[string]viewkeeper.Version{}
 		first := commits[0]
 		d.from = first.Version
 		if len(first.Decisions) > 0 {
@@ -81,8 +86,10 @@ func (d *decisions) put(x viewkeeper.Decision) {
 	switch {
 	case !found && at == len(d.recent):
 		d.recent = append(d.recent, x)
+		d.bytes += textSize(x)
 	case !found:
 		d.recent = slices.Insert(slices.Clone(d.recent), at, x)
+		d.bytes += textSize(x)
 	case x.Epoch >= d.recent[at].Epoch:
 		d.recent = slices.Clone(d.recent)
 		d.recent[at] = x
@@ -94,37 +101,65 @@ func (d *decisions) put(x viewkeeper.Decision) {
 
 func byVersion(d viewkeeper.Decision, v viewkeeper.Version) int { return cmp.Compare(d.Version, v) }
 
-// trim lets go of old decisions, those first that the index has.
-func (d *decisions) trim() {
-	if len(d.recent) <= recentKeep {
-		return
+// textSize is about what a decision takes in memory.
+func textSize(x viewkeeper.Decision) int {
+	size := 512 + len(x.SQL) + 256*len(x.Changed)
+	for _, r := range x.Rows {
+		if r.Definition != nil {
+			size += len(r.Definition.SQL)
+		}
 	}
-	cut := 0
-	for len(d.recent)-cut > recentKeep {
-		x := d.recent[cut]
-		if d.index == nil || d.whole != d.wanted {
-			break
-		}
-		if have, ok, err := d.index.Get(x.Version); err != nil || !ok || have.Epoch < x.Epoch {
-			break
-		}
+	return size
+}
+
+// trim lets go of old decisions: of those that the index has, beyond what is to be
+// kept, and of any beyond the most. The last one stays.
+func (d *decisions) trim() {
+	cut, bytes := 0, d.bytes
+	over := func(count, size int) bool {
+		left := len(d.recent) - cut
+		return left > 1 && (left > count || bytes > size)
+	}
+	drop := func() {
+		bytes -= textSize(d.recent[cut])
 		cut++
 	}
-	if len(d.recent)-cut > recentMost {
+	for over(recentKeep, recentKeepBytes) && d.isWhole() {
+		x := d.recent[cut]
+		have, ok, err := d.index.Get(x.Version)
+		if d.read(err) != nil || !ok || have.Epoch < x.Epoch {
+			break
+		}
+		drop()
+	}
+	if over(recentMost, recentMostBytes) {
 		// The index is far behind: what goes now it has to reach first.
-		cut = len(d.recent) - recentMost
+		for over(recentMost, recentMostBytes) {
+			drop()
+		}
 		d.wanted++
 		poke(d.need)
+	}
+	if cut == 0 {
+		return
 	}
 	for _, x := range d.recent[:cut] {
 		if d.ids[x.StatementID] == x.Version {
 			delete(d.ids, x.StatementID)
 		}
 	}
-	if cut > 0 {
-		d.recent = slices.Clone(d.recent[cut:])
-		d.from = d.recent[0].Version
+	d.recent, d.bytes = slices.Clone(d.recent[cut:]), bytes
+	d.from = d.recent[0].Version
+}
+
+// read looks at the error of reading the index: a damaged one is read anew from
+// Kafka. d.mu is held.
+func (d *decisions) read(err error) error {
+	if history.Damaged(err) && !d.damaged {
+		d.damaged = true
+		poke(d.need)
 	}
+	return err
 }
 
 func (d *decisions) close() {
@@ -180,7 +215,8 @@ func (d *decisions) version(v viewkeeper.Version) (viewkeeper.Decision, bool, er
 	if d.index == nil {
 		return viewkeeper.Decision{}, false, nil
 	}
-	return d.index.Get(v)
+	x, ok, err := d.index.Get(v)
+	return x, ok, d.read(err)
 }
 
 // byID finds the decision that a statement id stands for: the last one that does
@@ -195,12 +231,15 @@ func (d *decisions) byID(id string) (x viewkeeper.Decision, found bool, err erro
 		return x, false, nil
 	}
 	all, err := d.index.ByID(id)
+	if d.read(err) != nil {
+		return x, false, err
+	}
 	for _, one := range slices.Backward(all) {
 		if one.Code != viewkeeper.CodeIDReused {
-			return one, true, err
+			return one, true, nil
 		}
 	}
-	return x, false, err
+	return x, false, nil
 }
 
 // DecisionQuery asks for decisions.
@@ -240,6 +279,9 @@ func (d *decisions) page(q DecisionQuery) (DecisionPage, error) {
 	if index != nil {
 		var err error
 		if stored, err = index.After(q.Since, q.Name, q.Limit+1); err != nil {
+			d.mu.Lock()
+			_ = d.read(err)
+			d.mu.Unlock()
 			return p, fmt.Errorf("the history is being read again: %w", err)
 		}
 	}

@@ -22,6 +22,10 @@ type health struct {
 	// the table, heartbeat the last one of a living owner.
 	contact, lastRecord, heartbeat time.Time
 
+	// quietRestarts counts the views that were made anew because the table had more
+	// than was read; a record resets it.
+	quietRestarts int
+
 	// down is since when no view follows; zero while one does.
 	down      time.Time
 	downErr   error
@@ -90,6 +94,9 @@ func (n *Node) assessLocked(now time.Time) assessment {
 		a.degraded[viewkeeper.ReasonKafkaAway] = fmt.Sprintf("the brokers %s have not answered for %s (%v); what was there goes on being served",
 			strings.Join(n.cfg.Kafka.Brokers, ", "), now.Sub(h.contact).Round(time.Second/10), firstOf(h.downErr, h.pingErr))
 	}
+	if atEnd := n.noOwnerAtEnd(now); atEnd != "" {
+		a.degraded[viewkeeper.ReasonNoOwnerAtEnd] = atEnd
+	}
 	n.topicFaults(a.degraded)
 	if h.buildErr != nil {
 		a.degraded[viewkeeper.ReasonBuildFailed] = "building version " + n.pending.version.String() + " failed, the last one is served: " + h.buildErr.Error()
@@ -154,11 +161,10 @@ func (n *Node) firstReasons(a *assessment, now time.Time) {
 	}
 	end, known := s.fold.End()
 	f, _ := s.fold.Fence()
-	switch {
+	switch atEnd := n.noOwnerAtEnd(now); {
 	case len(a.reasons) > 0 && s.fold.Next() == 0:
-	case s.fold.Collecting() && known && h.running && now.Sub(latest(h.lastRecord, h.contact)) > n.time.noOwner:
-		a.reasons[viewkeeper.ReasonNoOwnerAtEnd] = fmt.Sprintf("the topic %s ends at offset %d, its last record that can be read is at %d, and no owner writes a new one; start an owner",
-			table, end, s.fold.Next()-1)
+	case atEnd != "":
+		a.reasons[viewkeeper.ReasonNoOwnerAtEnd] = atEnd
 	case s.fold.Collecting() || !h.running:
 		a.reasons[viewkeeper.ReasonCatchingUp] = fmt.Sprintf("the topic %s is being read: at offset %d", table, s.fold.Next())
 		if known {
@@ -176,11 +182,17 @@ func (n *Node) firstReasons(a *assessment, now time.Time) {
 	}
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// noOwnerAtEnd says that the table's end can't be reached, or "": its last records
+// are gone (transaction markers, a last segment that was lost), and nobody writes a
+// new one.
+func (n *Node) noOwnerAtEnd(now time.Time) string {
+	f, h := n.following.fold, &n.health
+	end, known := f.End()
+	if !known || !h.running || !h.down.IsZero() || now.Sub(h.lastRecord) <= n.time.noOwner {
+		return ""
 	}
-	return b
+	return fmt.Sprintf("the topic %s ends at offset %d, the last record that can be read is at %d, and no owner writes a new one; start an owner",
+		n.topics.Table(), end, f.Next()-1)
 }
 
 // topicFaults adds what is wrong with the topics of a node that serves.

@@ -9,7 +9,12 @@ import (
 	"slices"
 	"testing"
 
+	lerrors "github.com/syndtr/goleveldb/leveldb/errors"
+	"github.com/syndtr/goleveldb/leveldb/storage"
+
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/view/internal/history"
 )
 
 func (r *running) whole() {
@@ -279,5 +284,68 @@ func TestSeenAndNotDecided(t *testing.T) {
 	n.decided("mine", 0)
 	if p := n.Pending(); p != 1 {
 		t.Errorf("%d pending", p)
+	}
+}
+
+// An index that a reader finds damaged is read again from Kafka.
+func TestDamageThatAReaderFinds(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	fillCatalog(o)
+	cfg := config(t, b.Addr(), "n1")
+	cfg.DataDir = t.TempDir()
+	n := run(t, cfg, fast())
+	n.ready()
+	n.whole()
+	d := n.decisions
+	d.mu.Lock()
+	first := d.index
+	_ = d.read(lerrors.NewErrCorrupted(storage.FileDesc{}, errEnough))
+	d.mu.Unlock()
+	n.until("a new index", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.index != nil && d.index != first && d.isWhole()
+	})
+	if got, _, _ := n.page(DecisionQuery{Limit: 100}); len(got) != 10 {
+		t.Errorf("%v", got)
+	}
+}
+
+// What the index has need not stay in memory.
+func TestRecentDecisionsAreTrimmed(t *testing.T) {
+	var wake signal
+	d := newDecisions(&wake)
+	index, _, err := history.Open("", history.Identity{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func(v int) *codec.Commit {
+		x := viewkeeper.Decision{StatementID: fmt.Sprint(v), Version: viewkeeper.Version(v), Offset: int64(v) - 1, Epoch: 1}
+		return &codec.Commit{Version: x.Version, Epoch: 1, Decisions: []viewkeeper.Decision{x}}
+	}
+	for v := 1; v <= recentMost+500; v++ {
+		d.add([]*codec.Commit{commit(v)}, v == 1)
+	}
+	if len(d.recent) != recentMost || d.from != 501 || d.completeFrom() != 501 || len(d.ids) != recentMost {
+		t.Errorf("without an index: %d from %d, %d ids", len(d.recent), d.from, len(d.ids))
+	}
+	var all []history.Entry
+	for v := 1; v <= recentMost+501; v++ {
+		all = append(all, history.Entry{Offset: int64(v), Decision: &commit(v).Decisions[0]})
+	}
+	if err := index.Add(all); err != nil {
+		t.Fatal(err)
+	}
+	d.index, d.whole = index, d.wanted
+	d.add([]*codec.Commit{commit(recentMost + 501)}, false)
+	if len(d.recent) != recentKeep || d.completeFrom() != 0 {
+		t.Errorf("with an index: %d, complete from %d", len(d.recent), d.completeFrom())
+	}
+	for _, v := range []int{1, 500, 501, recentMost, recentMost + 501} {
+		if x, found, err := d.byID(fmt.Sprint(v)); err != nil || !found || int(x.Version) != v {
+			t.Errorf("%d: %+v, %v, %v", v, x, found, err)
+		}
 	}
 }

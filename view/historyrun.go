@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -43,14 +44,25 @@ func (n *Node) keepHistory(ctx context.Context) error {
 	d.mu.Unlock()
 	poke(d.need)
 	err = n.fillHistory(ctx, index, begin)
-	if history.Damaged(err) {
-		// Reading it again finds the damage and begins anew.
-		d.mu.Lock()
-		d.index = nil
-		d.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if history.Damaged(err) || d.damaged {
+		n.log.Warn("the history index is damaged; it is thrown away and read anew from Kafka", "error", err)
+		d.index, d.damaged = nil, false
 		_ = index.Close()
+		return errors.Join(err, history.Remove(n.historyDir()))
 	}
 	return err
+}
+
+// errDamaged ends the filling of an index that a reader found damaged.
+var errDamaged = errors.New("the history index is damaged")
+
+func (n *Node) historyDir() string {
+	if n.cfg.DataDir == "" {
+		return ""
+	}
+	return filepath.Join(n.cfg.DataDir, "history")
 }
 
 // openHistory gives the open index if it is of this topic, or opens it.
@@ -68,11 +80,7 @@ func (n *Node) openHistory(id history.Identity) (*history.Index, error) {
 		_ = d.index.Close()
 		d.index = nil
 	}
-	dir := ""
-	if n.cfg.DataDir != "" {
-		dir = filepath.Join(n.cfg.DataDir, "history")
-	}
-	index, why, err := history.Open(dir, id)
+	index, why, err := history.Open(n.historyDir(), id)
 	if why != "" {
 		n.log.Warn("the history index was thrown away and is read anew from Kafka", "why", why)
 	}
@@ -136,6 +144,9 @@ func (n *Node) fillHistory(ctx context.Context, index *history.Index, begin int6
 			}
 			n.metrics.indexed.Set(float64(index.Next()))
 		case <-n.decisions.need:
+			if n.decisions.isDamaged() {
+				return errDamaged
+			}
 			var err error
 			if goal, target, err = n.historyGoal(ctx); err != nil {
 				again.Reset(n.time.restartFirst)
@@ -169,4 +180,10 @@ func (n *Node) historyGoal(ctx context.Context) (goal int, end int64, err error)
 		return 0, 0, err
 	}
 	return goal, end, nil
+}
+
+func (d *decisions) isDamaged() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.damaged
 }

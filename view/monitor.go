@@ -8,6 +8,10 @@ import (
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
 )
 
+// quietRestarts is how often a view is made anew over records that do not come: what
+// is before the end may not be readable at all.
+const quietRestarts = 3
+
 func fatalOf(h *health) []kafka.Problem { return kafka.FatalOnes(h.problems) }
 
 // monitor looks at the brokers and the topics on a timer: goka looks at a topic's
@@ -97,7 +101,11 @@ func (n *Node) noteLook(behind bool, err error) (restart bool) {
 		return now.Sub(h.contact) > n.time.silent && h.down.IsZero()
 	}
 	h.pingErr, h.contact = nil, now
-	return behind && quiet
+	if behind && quiet && h.quietRestarts < quietRestarts {
+		h.quietRestarts++
+		return true
+	}
+	return false
 }
 
 func (n *Node) restartView() {

@@ -25,6 +25,9 @@ type session struct {
 	broken bool
 }
 
+// newSession begins with nothing read. A copy of the table on disk (for a start
+// without Kafka) will fill fold and store here: its records go through fold.Add in
+// the order of their offsets, and the guard gets the topic id that it is a copy of.
 func newSession(table, id string) *session {
 	return &session{guard: kafka.NewGuard(table, id), fold: fold.New(), broken: true}
 }
@@ -52,7 +55,7 @@ func (n *Node) record(s *session, offset int64, key string, value []byte) {
 	counts := s.fold.Add(offset, rec)
 	collecting := s.fold.Collecting()
 	s.broken = s.broken || collecting
-	n.health.contact, n.health.lastRecord = now, now
+	n.health.contact, n.health.lastRecord, n.health.quietRestarts = now, now, 0
 	if _, ok := rec.(*codec.Heartbeat); ok && counts && !wasCollecting {
 		// One that was read on the way to the end may be years old.
 		n.health.heartbeat = now

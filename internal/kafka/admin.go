@@ -189,21 +189,27 @@ func (a *Admin) EndOffsets(ctx context.Context, topics ...string) (map[string]in
 // Committed gives the offset that a group has committed for a topic: the next one
 // to read. ok is false when it has none.
 func (a *Admin) Committed(ctx context.Context, group, topic string) (offset int64, ok bool, err error) {
+	offset, _, ok, err = a.CommittedWith(ctx, group, topic)
+	return offset, ok, err
+}
+
+// CommittedWith is Committed with the text that was committed beside the offset.
+func (a *Admin) CommittedWith(ctx context.Context, group, topic string) (offset int64, metadata string, ok bool, err error) {
 	res, err := Bounded(ctx, func() (*sarama.OffsetFetchResponse, error) {
 		return a.admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0}})
 	}, nil)
 	if errors.Is(err, sarama.ErrGroupIDNotFound) {
-		return 0, false, nil
+		return 0, "", false, nil
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("asking for the committed offset of group %s: %w", group, err)
+		return 0, "", false, fmt.Errorf("asking for the committed offset of group %s: %w", group, err)
 	}
 	block := res.GetBlock(topic, 0)
 	if block == nil {
-		return 0, false, nil
+		return 0, "", false, nil
 	}
 	if block.Err != sarama.ErrNoError {
-		return 0, false, fmt.Errorf("asking for the committed offset of group %s: %w", group, block.Err)
+		return 0, "", false, fmt.Errorf("asking for the committed offset of group %s: %w", group, block.Err)
 	}
-	return block.Offset, block.Offset >= 0, nil
+	return block.Offset, block.Metadata, block.Offset >= 0, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/hashicorp/go-multierror"
@@ -16,8 +17,11 @@ const FromOldest = sarama.OffsetOldest
 // come, until ctx ends, read fails, or the broker is lost. It returns the reason,
 // nil for ctx. An offset that the topic does not have is a *TopicChangedError.
 func (s Settings) Tail(ctx context.Context, topic string, from int64, read func(*sarama.ConsumerMessage) error) (err error) {
+	config := s.Sarama()
+	// A record ends the broker's wait at once; a longer one spares idle requests.
+	config.Consumer.MaxWaitTime = 250 * time.Millisecond
 	c, err := Bounded(ctx, func() (sarama.Consumer, error) {
-		return sarama.NewConsumer(s.Brokers, s.Sarama())
+		return sarama.NewConsumer(s.Brokers, config)
 	}, func(c sarama.Consumer) { _ = c.Close() })
 	if err != nil {
 		return tailError(ctx, topic, err)

@@ -62,14 +62,25 @@ func Open(dir string, id Identity) (x *Index, why string, err error) {
 	if why == "" || err != nil {
 		return x, why, err
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, why, fmt.Errorf("emptying the history index: %w", err)
+	if err := Remove(dir); err != nil {
+		return nil, why, err
 	}
 	x, again, err := open(dir, id)
 	if err == nil && again != "" {
 		err = errors.New(again)
 	}
 	return x, why, err
+}
+
+// Remove throws a closed index away; "" is nothing.
+func Remove(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("emptying the history index: %w", err)
+	}
+	return nil
 }
 
 func open(dir string, id Identity) (*Index, string, error) {
