@@ -23,7 +23,7 @@ func (p *Planner) bind(ctx context.Context, q registry.Query) (registry.Bound, e
 		return registry.Bound{Err: refusal}, err
 	}
 	text, places := withFullPaths(w.text, w.files)
-	columns, refusal, err := p.plan(ctx, text, places)
+	columns, refusal, err := p.plan(ctx, w, text, places)
 	if err != nil || refusal != nil {
 		return registry.Bound{Err: refusal}, err
 	}
@@ -42,13 +42,10 @@ func (p *Planner) bind(ctx context.Context, q registry.Query) (registry.Bound, e
 }
 
 // plan gives the columns of a query that is through the gate, in its own names.
-func (p *Planner) plan(ctx context.Context, text string, places ddl.OffsetMap) ([]viewkeeper.Column, *registry.PlanError, error) {
+func (p *Planner) plan(ctx context.Context, w *walker, text string, places ddl.OffsetMap) ([]viewkeeper.Column, *registry.PlanError, error) {
 	st, err := p.scratch.conn.prepare(ctx, text)
 	if err != nil {
-		refusal, err := p.gate.refusal(err, text)
-		if refusal != nil {
-			refusal.At = places.Source(refusal.At)
-		}
+		refusal, err := w.refusal(err, places.Source)
 		return nil, refusal, err
 	}
 	columns, exact := st.columns()

@@ -3,6 +3,8 @@ package duckdb
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -11,6 +13,13 @@ import (
 
 // maxCandidates is how many lines of candidates a message keeps.
 const maxCandidates = 3
+
+// longestMessage bounds what is left of a message, in bytes.
+const longestMessage = 600
+
+// own finds a guess of the engine's that names its own catalog, or a stub that is
+// none of the user's: "Did you mean "pg_views"?" helps nobody.
+var own = regexp.MustCompile(` ?Did you mean "(information_schema\.|pg_|duckdb_|sqlite_|pragma_|__)[^"]*"\?`)
 
 // tidy makes the engine's message one that fits in a sentence: its echo of the
 // text is cut, as are lists of candidates (of + there are 45), and lines are
@@ -25,7 +34,7 @@ func tidy(message string) string {
 		line = strings.TrimSpace(line)
 		switch {
 		case line == "" || strings.HasPrefix(line, "LINE ") || line == "^":
-		case strings.HasPrefix(line, "Candidate functions:") || strings.HasPrefix(line, "Candidates:"):
+		case strings.HasPrefix(line, "Candidate functions:"):
 			candidates = 0
 			out = append(out, line)
 		case candidates >= 0:
@@ -40,34 +49,100 @@ func tidy(message string) string {
 	if candidates > maxCandidates {
 		message += fmt.Sprintf(" and %d more", candidates-maxCandidates)
 	}
-	const longest = 600
-	if len(message) > longest {
-		message = strings.ToValidUTF8(message[:longest], "") + "…"
+	message = own.ReplaceAllString(message, "")
+	message = strings.ReplaceAll(message, ": : ", ": ")
+	if len(message) > longestMessage {
+		message = strings.ToValidUTF8(message[:longestMessage], "") + "…"
 	}
 	return message
 }
 
-// refusal sorts an engine's error: a mistake of the text is a PlanError, and
+// refusal sorts an engine's error over a text that went through the gate. A
+// mistake of the text is a PlanError, with its place in the text that was walked;
 // anything else is returned as the Go error that it is. An engine that ran out of
 // memory or found itself broken is lost: see [registry.LostError].
-func (g *gate) refusal(err error, text string) (*registry.PlanError, error) {
+func (w *walker) refusal(err error, source func(int) int) (*registry.PlanError, error) {
 	var e *engineError
 	if !errors.As(err, &e) {
 		return nil, err
 	}
-	switch e.Type {
-	case "Out of Memory", "FATAL", "Fatal", "INTERNAL", "Internal", "Interrupt", "INTERRUPT":
+	switch viewkeeper.Fold(strings.ReplaceAll(e.Type, " ", "")) {
+	case "outofmemory", "fatal", "internal", "interrupt":
 		return nil, &registry.LostError{Detail: e.Type + ": " + tidy(e.Message)}
-	case "TransactionContext", "Transaction Context":
+	case "transactioncontext":
 		return nil, err
 	}
-	at := e.Position
-	if at > len(text) {
+	at := source(e.Position)
+	if at > len(w.text) {
 		at = -1
 	}
-	message := g.lake.hide(tidy(e.Message))
-	if e.Type == "Permission" {
-		message += "; files are read from the lake folders, and named in quotes"
+	message := w.gate.lake.hide(tidy(e.Message))
+	if viewkeeper.Fold(e.Type) == "permission" {
+		return w.unreadable(message), nil
 	}
-	return &registry.PlanError{Code: viewkeeper.CodeBind, Message: message, At: at}, nil
+	return &registry.PlanError{Code: viewkeeper.CodeBind, Message: message, At: w.locate(at, message)}, nil
+}
+
+var quotedName = regexp.MustCompile(`"((?:[^"]|"")+)"`)
+
+// unreadable is for a name that is no relation and that the engine took for a file.
+func (w *walker) unreadable(message string) *registry.PlanError {
+	if m := quotedName.FindStringSubmatch(message); m != nil {
+		for _, r := range w.refs {
+			if name := r.Schema + "." + r.View; r.At >= 0 && viewkeeper.Fold(m[1]) == name {
+				return planErrorf(viewkeeper.CodeBind, r.At, "%s does not exist; a file is named in quotes, '%s'", name, name)
+			}
+		}
+	}
+	return planErrorf(viewkeeper.CodeBind, -1, "%s", message)
+}
+
+// locate mends the engine's place of an error. Within a view or a macro of the
+// base the place is one in that text; then, and where the engine gives none, the
+// place is that of the only thing in the text that the message can be about.
+func (w *walker) locate(at int, message string) int {
+	if len(w.calls) > 0 && at >= 0 && !w.speaksOf(at, message) {
+		at = -1
+	}
+	if at >= 0 {
+		return at
+	}
+	for _, f := range w.files {
+		if f.at >= 0 && strings.Contains(message, `"`+f.written+`"`) {
+			return f.at
+		}
+	}
+	if m := quotedName.FindStringSubmatch(message); m != nil {
+		found := -1
+		for _, t := range w.tokens {
+			if name, ok := t.name(w.text); ok && viewkeeper.Fold(name) == viewkeeper.Fold(m[1]) {
+				if found >= 0 {
+					return -1
+				}
+				found = t.at
+			}
+		}
+		if found >= 0 {
+			return found
+		}
+	}
+	if calls := slices.Compact(slices.Clone(w.calls)); len(calls) == 1 {
+		return calls[0]
+	}
+	return -1
+}
+
+// speaksOf reports whether the message is about what stands at a place.
+func (w *walker) speaksOf(at int, message string) bool {
+	i := w.tokenAt(at)
+	if i < 0 {
+		return false
+	}
+	word := w.tokens[i].text(w.text)
+	if name, ok := w.tokens[i].name(w.text); ok {
+		word = name
+	} else if w.tokens[i].kind == tokenSymbol {
+		return strings.Contains(message, "'"+word) || strings.Contains(message, `"`+word) // '+(INTEGER, VARCHAR)'
+	}
+	return strings.Contains(viewkeeper.Fold(message), viewkeeper.Fold(word))
 }

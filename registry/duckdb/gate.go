@@ -35,8 +35,8 @@ func openGate(ctx context.Context, i *instance, limits Limits) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gate{conn: c, limits: limits.withDefaults(), lake: i.lake, engine: map[string]*engineMacroCost{}, base: &baseCatalog{}}
-	if g.serialize, err = c.prepare(ctx, serializeSQL); err == nil {
+	g, err := newGate(ctx, c, i.lake, limits.withDefaults())
+	if err == nil {
 		g.functions, err = loadFunctions(ctx, c)
 	}
 	if err == nil {
@@ -47,6 +47,14 @@ func openGate(ctx context.Context, i *instance, limits Limits) (*gate, error) {
 		return nil, err
 	}
 	return g, nil
+}
+
+// newGate makes a gate that knows no function and no base.
+func newGate(ctx context.Context, c *conn, l lake, limits Limits) (*gate, error) {
+	g := &gate{conn: c, limits: limits, lake: l, functions: &functions{}, base: &baseCatalog{}, engine: map[string]*engineMacroCost{}}
+	var err error
+	g.serialize, err = c.prepare(ctx, serializeSQL)
+	return g, err
 }
 
 func (g *gate) close() {
@@ -162,7 +170,24 @@ func (g *gate) notSelect(text string, tokens []token) *registry.PlanError {
 				"list the values: PIVOT ... ON column IN (val1, val2, ...)")
 		}
 	}
-	return planErrorf(viewkeeper.CodeNotOneQuery, first.at, "the body must be a single SELECT")
+	for _, t := range tokens {
+		if t.is(text, "insert") || t.is(text, "update") || t.is(text, "delete") || t.is(text, "merge") {
+			first = t
+			break
+		}
+	}
+	return planErrorf(viewkeeper.CodeNotOneQuery, first.at, "the body must be a single SELECT that changes nothing")
+}
+
+// changingElement finds the WITH element that is no SELECT: AS [MATERIALIZED] (INSERT.
+func changingElement(text string, tokens []token) int {
+	for i := 2; i < len(tokens); i++ {
+		behindAs := tokens[i-2].is(text, "as") || tokens[i-2].is(text, "materialized")
+		if behindAs && tokens[i-1].is(text, "(") && !tokens[i].is(text, "(") && !isQueryWord(text, tokens[i]) {
+			return tokens[i].at
+		}
+	}
+	return -1
 }
 
 func isQueryWord(text string, t token) bool {
@@ -186,7 +211,7 @@ func syntaxError(s *syntax, text string, tokens []token) *registry.PlanError {
 	message := tidy(s.ErrorMessage)
 	switch {
 	case strings.Contains(message, "CTE needs a SELECT"):
-		code = viewkeeper.CodeNotOneQuery
+		code, at = viewkeeper.CodeNotOneQuery, changingElement(text, tokens)
 		message = "the body must be a single SELECT that changes nothing; a WITH element here is none"
 	case strings.Contains(message, "parameter"):
 		// Mixed kinds of parameters; one would be too many.
@@ -194,6 +219,9 @@ func syntaxError(s *syntax, text string, tokens []token) *registry.PlanError {
 		message = "parameters are left in; write their values"
 	case strings.Contains(message, "expression depth"):
 		code = viewkeeper.CodeComplexity
+	case strings.Contains(message, "locking clause"):
+		message = "FOR UPDATE and FOR SHARE lock rows, and there is nothing to lock; leave it out"
+		at = (&walker{text: text, tokens: tokens}).wordAt("for")
 	}
 	if at == len(text) && at > 0 {
 		message += " (the query ends too early)"

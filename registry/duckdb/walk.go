@@ -48,6 +48,7 @@ type walker struct {
 	ctes   []*cte // all of them, the root first
 	files  []fileRef
 	macros map[viewkeeper.Name]bool
+	calls  []int // where the text calls macros of the base
 	types  map[string]bool
 	nodes  int
 	stars  int
@@ -173,6 +174,8 @@ func (w *walker) queryNode(n object) {
 	case "RECURSIVE_CTE_NODE":
 		w.setOp = true
 		w.queryNode(child(n, "left"))
+		// Only the side that is repeated sees the CTE itself.
+		w.visible = &cteFrame{w.owner, w.visible}
 		w.queryNode(child(n, "right"))
 		w.expressions(n, "key_targets")
 	}
@@ -180,8 +183,7 @@ func (w *walker) queryNode(n object) {
 	w.position = saved
 }
 
-// withClause brings the elements of a WITH into scope, each for those after it. A
-// recursive one sees itself too.
+// withClause brings the elements of a WITH into scope, each for those after it.
 func (w *walker) withClause(m object) {
 	for _, entry := range objects(m, "map") {
 		value := child(entry, "value")
@@ -190,9 +192,6 @@ func (w *walker) withClause(m object) {
 		w.ctes = append(w.ctes, c)
 		saved := w.position
 		w.owner, w.layers, w.scope, w.output, w.setOp = c, 0, -1, false, false
-		if str(node, "type") == "RECURSIVE_CTE_NODE" {
-			w.visible = &cteFrame{c, w.visible}
-		}
 		if !w.deeper(-1) {
 			w.queryNode(node)
 		}

@@ -79,6 +79,9 @@ func (w *walker) judged(j judgement, what string, at int) {
 	case volatile:
 		w.noteVolatile(at, what, j.reason)
 	case refused:
+		if w.mode == forQuery && (j.reason == nodeLocal || j.reason == sessionState) {
+			return // a client may ask a node what it is
+		}
 		if w.mode == forBase {
 			w.noteVolatile(at, what, j.reason)
 		}
@@ -103,11 +106,11 @@ func (w *walker) namedAggregate(n object, at int) {
 // tableFunction walks a function in a FROM clause.
 func (w *walker) tableFunction(n object) {
 	at, name := location(n), viewkeeper.Fold(str(n, "function_name"))
-	w.out.Leaves++
 	if m := w.baseMacro(n); m != nil && m.table {
-		w.follow(m, n, at)
+		w.follow(m, n, at) // what its body scans counts
 		return
 	}
+	w.out.Leaves++
 	reader := slices.Contains(fileReaders, name)
 	j := w.gate.functions.table[name]
 	if e := w.gate.engineMacro(name); e != nil && j.standing == unlisted {
@@ -116,7 +119,6 @@ func (w *walker) tableFunction(n object) {
 	switch {
 	case !w.macro.IsZero() && j.reason == readsRaw:
 		// The base grants what its macros read; the lock-down bounds it.
-	case w.mode == forQuery && j.reason == nodeLocal:
 	default:
 		if j.standing == unlisted && w.gate.functions.scalar[name].standing == refused {
 			j = w.gate.functions.scalar[name]
@@ -178,6 +180,7 @@ func (w *walker) follow(m *macro, n object, at int) int {
 	if w.macro.IsZero() {
 		w.macro, w.macroAt = m.name, at
 		w.macros[m.name] = true
+		w.calls = append(w.calls, at)
 	}
 	w.scope, w.lambdas = -1, nil
 	size := 1

@@ -78,6 +78,9 @@ func (w *walker) expr(n object) int {
 		w.refuse(viewkeeper.CodeNotAllowed, w.parameterAt(), "a parameter, $%s, is left in; write its value", str(n, "identifier"))
 		return 0
 	case "POSITIONAL_REFERENCE":
+		if !w.writes("#") {
+			break // ARRAY(SELECT ...) is one to the parser
+		}
 		w.refuse(viewkeeper.CodeNotAllowed, location(n), "#%v names a column by its place, which shifts when a column is added; write its name", n["index"])
 		return 0
 	case "SUBQUERY":
@@ -213,12 +216,22 @@ func (w *walker) typeOf(t object) {
 // typeName notes a type of the base. Any other name is the engine's to know.
 func (w *walker) typeName(catalog, schema, name string) {
 	if catalog != "" && w.mode != forBase {
-		w.refuse(viewkeeper.CodeNotAllowed, -1, "the type %s.%s.%s names a catalog; a type is named type or schema.type", catalog, schema, name)
+		w.refuse(viewkeeper.CodeNotAllowed, w.wordAt(catalog), "the type %s.%s.%s names a catalog; a type is named type or schema.type", catalog, schema, name)
 		return
 	}
 	if full := viewkeeper.MakeName(schema, name); w.gate.base.types[full] {
 		w.types[full.String()] = true
 	}
+}
+
+// writes reports whether the text itself has a symbol.
+func (w *walker) writes(symbol string) bool {
+	for _, t := range w.tokens {
+		if t.kind == tokenSymbol && t.is(w.text, symbol) {
+			return true
+		}
+	}
+	return false
 }
 
 // parameterAt is the place of the first parameter: the parser gives it none.

@@ -102,18 +102,14 @@ func (w *walker) pivot(n object) []int {
 			w.expr(child(e, "star_expr"))
 		}
 	}
-	ref := -1
-	if src := child(n, "source"); str(src, "type") == "BASE_TABLE" && len(w.refs) > 0 {
-		ref = -1 // its columns are not the pivot's
-	}
 	w.position = saved
-	return w.source(n, ref)
+	return w.source(n, -1) // the columns are not those of what is pivoted
 }
 
 // show refuses SHOW, DESCRIBE and SUMMARIZE in a definition. A query may use them.
 func (w *walker) show(n object) {
 	if w.mode == forDefinition {
-		w.refuse(viewkeeper.CodeNotOneQuery, 0, "the body must be a single SELECT; SHOW, DESCRIBE and SUMMARIZE are for queries")
+		w.refuse(viewkeeper.CodeNotOneQuery, w.wordAt("show", "describe", "desc", "summarize"), "the body must be a single SELECT; SHOW, DESCRIBE and SUMMARIZE are for queries")
 		return
 	}
 	if q := child(n, "query"); q != nil {

@@ -67,12 +67,12 @@ func (w *walker) sample(s object) {
 		return
 	}
 	if seed, ok := s["seed"].(float64); !ok || seed < 0 {
-		w.noteVolatile(w.wordBefore("sample", "tablesample"), "a sample without a seed", givesRandom+"; give it one with REPEATABLE (n)")
+		w.noteVolatile(w.wordAt("sample", "tablesample"), "a sample without a seed", givesRandom+"; give it one with REPEATABLE (n)")
 	}
 }
 
-// wordBefore finds a word in the text, for what the parser gives no place for.
-func (w *walker) wordBefore(words ...string) int {
+// wordAt finds a word in the text, for what the parser gives no place for.
+func (w *walker) wordAt(words ...string) int {
 	if !w.macro.IsZero() {
 		return -1
 	}
