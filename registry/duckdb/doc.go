@@ -5,4 +5,10 @@
 // what must not reach the engine's parser or planner, walk reads the engine's own
 // syntax tree for references, macros, files and limits, scratch keeps the stubs
 // that a query is bound over, and bind asks the engine for its columns.
+//
+// The server's files begin with serve: serve_apply makes the real views,
+// serve_gate and serve_query start a query, serve_body streams its rows, which
+// serve_types, serve_columns, serve_nested and serve_text turn into Arrow, and
+// serve_vk has the tables that viewkeeper tells of itself. The package engine runs
+// either side in a child process.
 package duckdb

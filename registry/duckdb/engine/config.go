@@ -27,7 +27,7 @@ type Config struct {
 	CallTimeout time.Duration
 
 	// Grace is how long a call that was cancelled, or a query past its timeout, may
-	// take to end before the child is killed: 1 s by default.
+	// take to end before the child is killed: 2 s by default.
 	Grace time.Duration
 
 	// StartTimeout bounds the start of a child, its base and what it is given to
@@ -47,7 +47,7 @@ const (
 	DefaultServerResident  = 4 << 30
 	DefaultCallTimeout     = 10 * time.Second
 	DefaultApplyTimeout    = 2 * time.Minute
-	DefaultGrace           = time.Second
+	DefaultGrace           = 2 * time.Second
 	DefaultStartTimeout    = 2 * time.Minute
 )
 

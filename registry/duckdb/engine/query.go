@@ -39,7 +39,7 @@ func (s *Server) Query(ctx context.Context, req duckdb.QueryRequest) (*duckdb.Re
 	}
 	b := &body{
 		supervisor: s.supervisor, process: p, ctx: ctx, release: cancel, closed: make(chan struct{}),
-		conn: conn, buffered: bufio.NewReaderSize(conn, readBuffer),
+		conn: conn, buffered: bufio.NewReaderSize(conn, headBuffer),
 	}
 	b.mu.Lock()
 	b.stop = context.AfterFunc(ctx, b.end)
@@ -66,8 +66,13 @@ func (s *Server) Query(ctx context.Context, req duckdb.QueryRequest) (*duckdb.Re
 	return nil, err
 }
 
-// readBuffer holds about one batch as the engine sends them.
-const readBuffer = 256 << 10
+const (
+	// headBuffer is small, so that rows are read past it, straight to where they go;
+	// it is for headers and the small reads of an Arrow reader.
+	headBuffer = 4 << 10
+	// copyBuffer holds about one batch as the engine sends them.
+	copyBuffer = 256 << 10
+)
 
 // body is the stream of a query's answer. Read is for one goroutine; Close may be
 // called from any, at any time.
@@ -141,7 +146,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 // WriteTo writes the rest of the stream, in larger pieces than io.Copy would.
 func (b *body) WriteTo(w io.Writer) (int64, error) {
-	buf := make([]byte, readBuffer)
+	buf := make([]byte, copyBuffer)
 	var total int64
 	for {
 		n, err := b.Read(buf)
