@@ -128,8 +128,9 @@ func (b *binder) column(sc *scope, e *colRef, must bool) (typed, bool) {
 			i := hits[0].find(name)
 			return typed{typ: hits[0].columns[i].Type, name: hits[0].columns[i].Name, key: columnKey(hits[0], i)}, s == sc
 		}
-		if len(e.parts) == 1 && s == sc {
+		if len(e.parts) == 1 {
 			if a, ok := s.aliases[name]; ok {
+				a.name = e.parts[0].raw
 				return a, false
 			}
 		}

@@ -21,15 +21,20 @@ type FaultPlanner struct {
 	// Late passes the call on first and loses its answer, as when the engine dies
 	// after the work is done.
 	Late bool
+	// Times is how many calls in a row fail from At on, 1 when 0.
+	Times int
 
 	calls int
 	hit   string
 }
 
-// Hit names the call that failed, "Bind, call 3", or is "" when none has.
+// Hit names the last call that failed, "Bind, call 3", or is "" when none has.
 func (p *FaultPlanner) Hit() string { return p.hit }
 
-// Calls is the number of calls so far.
+// Arm fails the n-th call from now on, and forgets what was hit before.
+func (p *FaultPlanner) Arm(n int) { p.At, p.calls, p.hit = n, 0, "" }
+
+// Calls is the number of calls since the start or Arm.
 func (p *FaultPlanner) Calls() int { return p.calls }
 
 // Describe passes on or fails.
@@ -62,7 +67,7 @@ func (p *FaultPlanner) Reset(ctx context.Context) error {
 func fault[T any](ctx context.Context, p *FaultPlanner, name string, call func() (T, error)) (T, error) {
 	n := p.calls
 	p.calls++
-	if n != p.At {
+	if p.At < 0 || n < p.At || n >= p.At+max(p.Times, 1) {
 		return call()
 	}
 	p.hit = fmt.Sprintf("%s, call %d", name, n)
