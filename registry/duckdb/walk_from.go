@@ -88,6 +88,9 @@ func (w *walker) pivot(n object) []int {
 	if saved.scope >= 0 {
 		w.parent = saved.scope
 	}
+	if w.deeper(location(n)) {
+		return nil
+	}
 	w.from(child(n, "source"))
 	w.expressions(n, "aggregates")
 	for _, p := range objects(n, "pivots") {
