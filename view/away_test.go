@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -110,4 +111,32 @@ func TestSilentBroker(t *testing.T) {
 	o.accept("", view("v", "SELECT a FROM t"))
 	n.version(1)
 	n.ready()
+}
+
+// The partitions' leaders move from broker to broker.
+func TestMovingLeaders(t *testing.T) {
+	b, err := broker.StartWith(t.Context(), broker.Options{Addr: "127.0.0.1:0", Extra: []kfake.Opt{kfake.NumBrokers(3)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	createTopics(t, b.Addr())
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	n := run(t, config(t, b.Addr(), "n1"), fast())
+	n.ready()
+	for i := range 4 {
+		for j, topic := range topics.All() {
+			if err := b.Cluster().MoveTopicPartition(topic, 0, int32(i+j)%3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.accept("", view("v", "SELECT a FROM t"))
+		n.version(o.version)
+	}
+	n.whole()
+	n.ready()
+	if got, complete, _ := n.page(DecisionQuery{Limit: 10}); len(got) != 4 || complete != 0 {
+		t.Errorf("%v, complete from %d", got, complete)
+	}
 }

@@ -133,8 +133,9 @@ func (d *decisions) trim() {
 		drop()
 	}
 	if over(recentMost, recentMostBytes) {
-		// The index is far behind: what goes now it has to reach first.
-		for over(recentMost, recentMostBytes) {
+		// The index is far behind: what goes now it has to reach first. A good part
+		// goes at once, since each time means a new end to reach.
+		for over(recentMost*3/4, recentMostBytes*3/4) {
 			drop()
 		}
 		d.wanted++
@@ -148,7 +149,8 @@ func (d *decisions) trim() {
 			delete(d.ids, x.StatementID)
 		}
 	}
-	d.recent, d.bytes = slices.Clone(d.recent[cut:]), bytes
+	// Not a copy: append makes one now and then, and lets go of what was cut.
+	d.recent, d.bytes = d.recent[cut:], bytes
 	d.from = d.recent[0].Version
 }
 

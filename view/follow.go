@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/lovoo/goka"
@@ -85,10 +86,14 @@ func (n *Node) followError(ctx context.Context, s *session, err error) error {
 	if changed := s.guard.Err(); changed != nil {
 		return changed
 	}
-	if err == nil && ctx.Err() == nil {
+	switch {
+	case err == nil && ctx.Err() == nil:
 		return errors.New("goka's view ended by itself")
+	case err != nil:
+		// A list of lists, each on lines of its own.
+		return errors.New(strings.Join(strings.Fields(err.Error()), " "))
 	}
-	return err
+	return nil
 }
 
 func (n *Node) closeClients(clients *kafka.ViewClients) {

@@ -236,10 +236,10 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 		return
 	}
 	own := n.cfg.Base.Engine().BaseDigest
+	if owner, theirs := ownersBase(s); theirs != "" && theirs != own {
+		a.degraded[viewkeeper.ReasonBaseDiffers] = fmt.Sprintf("this node's base is %s, the owner %s judges over %s; give all the same base", short(own), owner, short(theirs))
+	}
 	if hb := s.fold.Heartbeat(); hb != nil {
-		if hb.BaseDigest != "" && hb.BaseDigest != own {
-			a.degraded[viewkeeper.ReasonBaseDiffers] = fmt.Sprintf("this node's base is %s, the owner %s judges over %s; give all the same base", short(own), hb.Owner, short(hb.BaseDigest))
-		}
 		for code, detail := range hb.Reasons {
 			if _, ok := a.degraded[code]; !ok {
 				a.degraded[code] = "the owner " + hb.Owner + " says: " + detail
@@ -264,6 +264,18 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 	if differs := n.fleet.differs(n.cfg.NodeID, f.Version(), n.digestsLocked().rows, now); differs != "" {
 		a.degraded[viewkeeper.ReasonDigestDiffers] = fmt.Sprintf("at version %d the node %s has other rows than this one", f.Version(), differs)
 	}
+}
+
+// ownersBase is the digest of the base that the owner judges over, as far as it has
+// said so.
+func ownersBase(s *session) (owner, digest string) {
+	if hb := s.fold.Heartbeat(); hb != nil {
+		return hb.Owner, hb.BaseDigest
+	}
+	if c := s.fold.Commit(); c != nil {
+		return c.Owner, c.BaseDigest
+	}
+	return "", ""
 }
 
 // ownerSeen is the last sign of an owner; until the first heartbeat has come, the

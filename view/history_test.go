@@ -328,7 +328,8 @@ func TestRecentDecisionsAreTrimmed(t *testing.T) {
 	for v := 1; v <= recentMost+500; v++ {
 		d.add([]*codec.Commit{commit(v)}, v == 1)
 	}
-	if len(d.recent) != recentMost || d.from != 501 || d.completeFrom() != 501 || len(d.ids) != recentMost {
+	const cut = recentMost/4 + 1 // at the first one over the most
+	if len(d.recent) != recentMost+500-cut || d.from != cut+1 || d.completeFrom() != cut+1 || len(d.ids) != len(d.recent) {
 		t.Errorf("without an index: %d from %d, %d ids", len(d.recent), d.from, len(d.ids))
 	}
 	var all []history.Entry
