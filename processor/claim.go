@@ -38,11 +38,22 @@ func askInput(ctx context.Context, a *kafka.Admin, t kafka.Topics) (in input, er
 	if in.decisionsEnd, err = a.EndOffset(ctx, t.Decisions()); err != nil {
 		return in, err
 	}
-	committed, ok, err := a.Committed(ctx, string(t.Group()), t.Definitions())
-	if in.committed = committed; !ok {
-		in.committed = -1
-	}
+	in.committed, err = askCommitted(ctx, a, t, in.topicID)
 	return in, err
+}
+
+// askCommitted gives the offset that the group has committed for the topic with this
+// id, -1 for none. Owners commit the topic's id beside each offset, so that one of a
+// topic that is no more, which Kafka may keep, is not taken for one of this.
+func askCommitted(ctx context.Context, a *kafka.Admin, t kafka.Topics, topicID string) (int64, error) {
+	offset, of, ok, err := a.CommittedWith(ctx, string(t.Group()), t.Definitions())
+	if err != nil {
+		return 0, err
+	}
+	if !ok || of != "" && of != topicID {
+		return -1, nil
+	}
+	return offset, nil
 }
 
 // checkClaim says whether the catalog may be owned as the topics are, and what is the
@@ -81,13 +92,26 @@ func checkClaim(t kafka.Topics, c *codec.Commit, in input) (next int64, err erro
 	return next, nil
 }
 
+// early checks a claim before the fence is written, so that a process that may not own
+// the catalog does not stop one that does. table is the fold of the recovered table,
+// committed what was committed before the recovery: a later one may be ahead of it,
+// while the owner before is still at work. It gives the next offset to judge.
+func (l *life) early(ctx context.Context, table *fold.Fold, committed int64) (next int64, topicID string, err error) {
+	in, err := askInput(ctx, l.admin, l.topics)
+	if err != nil {
+		return 0, "", err
+	}
+	in.committed = committed
+	if table.Commit() == nil {
+		in.decisionsEnd = 0 // as with committed: it may be the first owner's that is at work
+	}
+	next, err = checkClaim(l.topics, table.Commit(), in)
+	return next, in.topicID, err
+}
+
 // takeOver makes this process the owner: everything between goka's recovery of the
-// table and the first callback. table is the fold of the recovered table; initial is
-// the offset that the group had committed when the session began, -1 for none.
-//
-// The checks come twice. Before the fence, so that a process that may not own the
-// catalog does not stop one that does; after it, when the table can't move any more.
-func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold, initial int64) (o *owner, err error) {
+// table and the first callback. table is the fold of the recovered table.
+func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (o *owner, err error) {
 	ctx, stop := context.WithCancelCause(session.Context())
 	defer func() {
 		if err == nil {
@@ -101,27 +125,12 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold, i
 			l.fail(err)
 		}
 	}()
-	in, err := askInput(ctx, l.admin, l.topics)
-	if err != nil {
-		return nil, err
-	}
-	early := in
-	// What is committed by now may be ahead of what was recovered before; what was
-	// committed when the session began can't be.
-	early.committed = initial
-	if table.Commit() == nil {
-		early.decisionsEnd = 0 // as above: the first owner may be at work right now
-	}
-	if _, err := checkClaim(l.topics, table.Commit(), early); err != nil {
-		return nil, err
-	}
-
 	end := func(ctx context.Context) (int64, error) { return l.admin.EndOffset(ctx, l.topics.Table()) }
 	o = &owner{
 		cfg: l.cfg, topics: l.topics, log: l.log, metrics: l.metrics, board: l.board, now: l.now,
 		ctx: ctx, stop: stop, session: session, sink: l.sink, load: l.load,
 		follower: newFollower(table, end), queue: newQueue(l.cfg.QueueBytes), failed: l.fail,
-		topicID: in.topicID, lastWritten: -1, healedTo: -1,
+		lastWritten: -1, healedTo: -1,
 	}
 	fenceAt, err := o.writeFence(table.EpochBase())
 	if err != nil {
@@ -143,9 +152,12 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold, i
 		return o, err
 	}
 
-	if in, err = askInput(ctx, l.admin, l.topics); err != nil {
+	// Once more, as the table can't move any more.
+	in, err := askInput(ctx, l.admin, l.topics)
+	if err != nil {
 		return o, err
 	}
+	o.topicID = in.topicID
 	var state recovered
 	o.follower.with(func(f *fold.Fold) { state = recoverFrom(f, o.epoch) })
 	if o.next, err = checkClaim(l.topics, state.commit, in); err != nil {

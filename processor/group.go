@@ -51,13 +51,39 @@ type handler struct {
 	life  *life
 }
 
-// Setup lets goka recover the table.
-func (h *handler) Setup(s sarama.ConsumerGroupSession) error {
-	h.life.board.joined(len(s.Claims()) > 0)
-	if err := h.inner.Setup(muted{s}); err != nil {
-		h.life.fail(err)
+// Setup lets goka recover the table, and sets where the claim will begin: at the next
+// offset to judge, by the commit row. What the group has committed is only a check.
+func (h *handler) Setup(s sarama.ConsumerGroupSession) (err error) {
+	l := h.life
+	defer func() {
+		if err != nil && s.Context().Err() == nil {
+			l.fail(err)
+		}
+	}()
+	claims := len(s.Claims()) > 0
+	l.board.joined(claims)
+	if !claims {
+		l.log.Info("standing by: another process of the group has the partition")
+		return h.inner.Setup(muted{s})
+	}
+	topicID, err := l.admin.TopicID(s.Context(), l.topics.Definitions())
+	if err != nil {
 		return err
 	}
+	committed, err := askCommitted(s.Context(), l.admin, l.topics, topicID)
+	if err != nil {
+		return err
+	}
+	if err := h.inner.Setup(muted{s}); err != nil {
+		return err
+	}
+	next, topicID, err := l.early(s.Context(), l.table.fold, committed)
+	if err != nil {
+		return err
+	}
+	// One of them moves it up, the other down.
+	s.MarkOffset(l.topics.Definitions(), 0, next, topicID)
+	s.ResetOffset(l.topics.Definitions(), 0, next, topicID)
 	return nil
 }
 
@@ -68,11 +94,7 @@ func (h *handler) Cleanup(s sarama.ConsumerGroupSession) error { return h.inner.
 // gets no message before the owner is there, and none after it has ended.
 func (h *handler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	l := h.life
-	initial := claim.InitialOffset()
-	if initial < 0 {
-		initial = -1 // none is committed
-	}
-	o, err := l.takeOver(s, l.table.fold, initial)
+	o, err := l.takeOver(s, l.table.fold)
 	if err != nil {
 		return err
 	}

@@ -242,7 +242,7 @@ func (o *owner) finish(next int64) {
 	for len(o.written) > 0 && o.written[0].last < next {
 		batch := o.written[0].items
 		o.written = o.written[1:]
-		o.session.MarkOffset(o.topics.Definitions(), 0, batch[len(batch)-1].offset+1, "")
+		o.session.MarkOffset(o.topics.Definitions(), 0, batch[len(batch)-1].offset+1, o.topicID)
 		for _, it := range batch {
 			it.done(nil)
 		}

@@ -39,9 +39,13 @@ func (f *Fold) addIDs(offset int64, r *codec.IDs) bool {
 	}
 	later := s.ids
 	s.ids = nil
-	for _, id := range r.IDs {
-		if codec.Slot(id.Version) == r.Slot {
-			s.add(id)
+	if wellFormed(r) {
+		s.ids = slices.Clip(r.IDs)
+	} else {
+		for _, id := range r.IDs {
+			if codec.Slot(id.Version) == r.Slot {
+				s.add(id)
+			}
 		}
 	}
 	for _, id := range later {
@@ -50,6 +54,18 @@ func (f *Fold) addIDs(offset int64, r *codec.IDs) bool {
 		}
 	}
 	s.epoch, s.version, s.record = r.Epoch, r.Version, true
+	return true
+}
+
+// wellFormed reports whether a slot's row is as owners write it: ids of this slot, of
+// one round, ascending.
+func wellFormed(r *codec.IDs) bool {
+	for i, id := range r.IDs {
+		if codec.Slot(id.Version) != r.Slot || codec.SlotStart(id.Version) != codec.SlotStart(r.IDs[0].Version) ||
+			i > 0 && id.Version <= r.IDs[i-1].Version {
+			return false
+		}
+	}
 	return true
 }
 
