@@ -57,7 +57,8 @@ const (
 	ReasonEngineDown     = "ENGINE_DOWN"    // the engine is being restarted
 	ReasonBuildFailed    = "BUILD_FAILED"   // the last build failed for reasons of its own
 	ReasonBroken         = "BROKEN_DEFINITIONS"
-	ReasonUnknownRecords = "UNKNOWN_RECORDS" // the table holds records of a newer format
+	ReasonOwnerless      = "OWNERLESS_TOO_LONG" // late writes lay unhealed for longer than the compaction lag
+	ReasonUnknownRecords = "UNKNOWN_RECORDS"    // the table holds records of a newer format
 )
 
 // KafkaSettings is how to reach Kafka, for every client that viewkeeper opens.

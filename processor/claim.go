@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"time"
 
 	"github.com/IBM/sarama"
 
@@ -130,7 +131,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 		cfg: l.cfg, topics: l.topics, log: l.log, metrics: l.metrics, board: l.board, now: l.now,
 		ctx: ctx, stop: stop, session: session, sink: l.sink, load: l.load,
 		follower: newFollower(table, end), queue: newQueue(l.cfg.QueueBytes), failed: l.fail,
-		lastWritten: -1, healedTo: -1,
+		lastWritten: -1, healedTo: -1, sweep: make(chan []*sarama.ProducerMessage, 1),
 	}
 	fenceAt, err := o.writeFence(table.EpochBase())
 	if err != nil {
@@ -180,6 +181,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	o.board.update(func(s *Status) {
 		*s = Status{State: StateOwner, Since: s.Since, Epoch: o.epoch, Version: o.last.Version}
 	})
+	o.ownerless(state)
 	if in.begin > o.next {
 		o.lost(in.begin-o.next, in.begin)
 		o.next = in.begin
@@ -192,6 +194,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 			o.fail(err)
 		}
 	})
+	o.wait.Go(func() { l.sweepNodes(o) })
 	o.metrics.takeovers.Inc()
 	o.metrics.owner.Set(1)
 	o.metrics.epoch.Set(float64(o.epoch))
@@ -207,10 +210,32 @@ type recovered struct {
 	ids        []codec.ID
 	completion []codec.Record
 	healing    []codec.Record
+	// lastSign is when an owner last said that it lives, zero for never.
+	lastSign time.Time
 }
 
 func recoverFrom(f *fold.Fold, epoch viewkeeper.Epoch) recovered {
-	return recovered{f.Commit(), f.Rows(), committedIDs(f), f.Completion(epoch), f.Heal(epoch)}
+	r := recovered{commit: f.Commit(), rows: f.Rows(), ids: committedIDs(f), completion: f.Completion(epoch), healing: f.Heal(epoch)}
+	if f.Heartbeat() != nil {
+		r.lastSign = f.Heartbeat().At
+	}
+	return r
+}
+
+// compactionLag is min.compaction.lag.ms of the table, the least that is accepted.
+const compactionLag = time.Hour
+
+// ownerless reports that records lay unhealed for longer than compaction waits: it may
+// have taken the good ones under them.
+func (o *owner) ownerless(r recovered) {
+	silent := o.now().Sub(r.lastSign)
+	if r.lastSign.IsZero() || silent < compactionLag || len(r.healing) == 0 {
+		return
+	}
+	o.log.Error("ownerless for longer than the compaction lag", "for", silent, "healed", len(r.healing))
+	o.board.reason(viewkeeper.ReasonOwnerless, fmt.Sprintf(
+		"the catalog had no owner for %s, and %d records that a former owner or a stranger wrote late lay unhealed; compaction waits for %s only and may have taken the good ones: compare the definitions with an export",
+		silent.Round(time.Second), len(r.healing), compactionLag))
 }
 
 // writeFence is rule 1. It sets the owner's epoch and gives the fence's offset.

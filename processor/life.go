@@ -33,6 +33,7 @@ type life struct {
 	now        func() time.Time
 	load       loadJudge
 	openSink   func(kafka.Settings) (sink, error)
+	sweeps     sweeps
 
 	admin *kafka.Admin
 	sink  sink

@@ -56,6 +56,8 @@ type owner struct {
 	follower    *follower
 	sink        sink
 	queue       *queue
+	// sweep hands the writer what has to go from the nodes topic.
+	sweep chan []*sarama.ProducerMessage
 
 	// What follows is the callback's alone, which goka runs one at a time.
 

@@ -30,6 +30,7 @@ type Processor struct {
 	now      func() time.Time
 	load     loadJudge
 	openSink func(kafka.Settings) (sink, error)
+	sweeps   sweeps
 }
 
 // New checks the config and makes a processor that does nothing yet. The error names
@@ -51,6 +52,7 @@ func New(cfg Config) (*Processor, error) {
 		guard:    kafka.NewGuard(topics.Table(), ""),
 		now:      time.Now,
 		openSink: openSink,
+		sweeps:   sweeps{every: time.Hour, age: 24 * time.Hour},
 		load: func(ctx context.Context, rows []viewkeeper.Row, o registry.CatalogOptions) (judge, error) {
 			return registry.LoadCatalog(ctx, cfg.Base, rows, o)
 		},
@@ -78,7 +80,7 @@ func (p *Processor) Run(ctx context.Context) error {
 	}, func(ctx context.Context) error {
 		l := &life{
 			cfg: &p.cfg, settings: p.settings, topics: p.topics, instanceID: instanceID(p.cfg.NodeID), guard: p.guard,
-			log: p.log, metrics: p.metrics, board: p.board, now: p.now, load: p.load, openSink: p.openSink,
+			log: p.log, metrics: p.metrics, board: p.board, now: p.now, load: p.load, openSink: p.openSink, sweeps: p.sweeps,
 		}
 		return l.run(ctx)
 	})

@@ -221,30 +221,38 @@ func (w *world) decided(offset int64) viewkeeper.Decision {
 	return byOffset(all)[offset]
 }
 
-// table reads the table to its present end, as a node does.
-func (w *world) table() *fold.Fold {
+// read reads a topic to its present end, and gives that.
+func (w *world) read(topic string, each func(*sarama.ConsumerMessage)) int64 {
 	w.t.Helper()
-	f := fold.New()
-	end, err := w.admin.EndOffset(w.ctx, w.topics.Table())
+	end, err := w.admin.EndOffset(w.ctx, topic)
 	w.must(err)
 	if end == 0 {
-		return f
+		return 0
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	w.must(w.settings.Tail(ctx, w.topics.Table(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
-		f.Add(m.Offset, codec.DecodeRecord(string(m.Key), m.Value))
-		if gap, need := f.NeedEnd(); need {
-			f.EndIs(gap, end)
-		}
+	w.must(w.settings.Tail(ctx, topic, kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+		each(m)
 		if m.Offset >= end-1 {
 			cancel()
 		}
 		return nil
 	}))
 	if w.ctx.Err() != nil {
-		w.t.Fatalf("reading the table: %v", w.ctx.Err())
+		w.t.Fatalf("reading %s: %v", topic, w.ctx.Err())
 	}
+	return end
+}
+
+// table reads the table to its present end, as a node does.
+func (w *world) table() *fold.Fold {
+	w.t.Helper()
+	f := fold.New()
+	end := w.read(w.topics.Table(), func(m *sarama.ConsumerMessage) {
+		f.Add(m.Offset, codec.DecodeRecord(string(m.Key), m.Value))
+	})
+	gap, _ := f.NeedEnd()
+	f.EndIs(gap, end)
 	return f
 }
 

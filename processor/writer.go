@@ -29,6 +29,8 @@ func (o *owner) write() error {
 			return nil
 		case <-o.queue.ready:
 			err = o.writeBatch(o.queue.take(o.cfg.BatchBytes))
+		case gone := <-o.sweep:
+			err = o.send("the end of old nodes", gone...)
 		case <-beat.C:
 			if err = o.heal(); err == nil {
 				err = o.heartbeat()
