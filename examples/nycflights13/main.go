@@ -164,7 +164,7 @@ func (s *story) apply() error {
 	}
 	for _, f := range files {
 		fmt.Println("$ viewkeeper sql -f", f)
-		cmd := exec.CommandContext(s.ctx, s.binary, "sql", "--server", s.nodes[0], "-f", f)
+		cmd := exec.CommandContext(s.ctx, s.binary, "sql", "--server", s.nodes[0], "--output", "table", "-f", f)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("%s: %w", f, err)
