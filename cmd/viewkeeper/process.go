@@ -170,12 +170,17 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 		Name: "view_definition_load_failure", Help: "Definitions that were skipped because they do not build here, by name.",
 	}, []string{"view"})
 	spec.metrics.MustRegister(failures)
+	// Both engines may be lost at one time; each has its say in the status.
+	down := newEngineHealth()
+	cfg := spec.engine
+	cfg.Changed = down.changed("the engine that builds")
 	var base *registry.Base
-	n.planner, base, err = a.planner(ctx, spec.engine, func(name viewkeeper.Name) { failures.WithLabelValues(name.String()).Inc() })
+	n.planner, base, err = a.planner(ctx, cfg, func(name viewkeeper.Name) { failures.WithLabelValues(name.String()).Inc() })
 	if err != nil {
 		return nil, err
 	}
-	if n.serving, err = engine.StartServer(ctx, spec.engine); err != nil {
+	cfg.Changed = down.changed("the engine that answers queries")
+	if n.serving, err = engine.StartServer(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("starting the engine: %w", err)
 	}
 	n.Node, err = view.New(view.Config{
@@ -185,6 +190,7 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	down.tell(func(detail string) { n.SetDegraded(viewkeeper.ReasonEngineDown, detail) })
 	if n.emitter, err = newEmitter(spec.kafka, spec.catalog); err != nil {
 		return nil, err
 	}

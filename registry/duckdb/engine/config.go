@@ -38,6 +38,11 @@ type Config struct {
 	// slog.Default() when nil.
 	Log *slog.Logger
 
+	// Changed, when set, is told of each loss of the child with how it came about,
+	// and with "" when another one is ready. Calls come one at a time, and must not
+	// wait for the engine.
+	Changed func(loss string)
+
 	faults bool // let a child fail when it is told to
 }
 
@@ -77,5 +82,8 @@ func (c Config) withDefaults(r role) Config {
 		c.Log = slog.Default()
 	}
 	c.Log = c.Log.With("engine", string(r))
+	if c.Changed == nil {
+		c.Changed = func(string) {}
+	}
 	return c
 }

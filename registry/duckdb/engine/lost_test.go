@@ -35,7 +35,11 @@ func TestLostEngine(t *testing.T) {
 		"balloon": "over the limit of 256 MiB",
 	} {
 		t.Run(fault, func(t *testing.T) {
-			p := startTestPlanner(t, func(c *Config) { c.ResidentLimit = 256 << 20 })
+			changes := make(chan string, 2)
+			p := startTestPlanner(t, func(c *Config) {
+				c.ResidentLimit = 256 << 20
+				c.Changed = func(loss string) { changes <- loss }
+			})
 			if _, err := p.Describe(context.Background()); err != nil {
 				t.Fatal(err)
 			}
@@ -55,6 +59,12 @@ func TestLostEngine(t *testing.T) {
 				t.Fatal(e, err)
 			}
 			t.Logf("the next answer came %s later", time.Since(died))
+			if loss := <-changes; !strings.Contains(loss, want) {
+				t.Errorf("told of the loss %q", loss)
+			}
+			if loss := <-changes; loss != "" {
+				t.Errorf("told of another loss: %q", loss)
+			}
 		})
 	}
 }

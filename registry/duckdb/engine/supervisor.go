@@ -76,11 +76,14 @@ func newSupervisor(ctx context.Context, cfg Config, r role, prepare func(context
 func (s *supervisor) run(p *process) {
 	defer s.wg.Done()
 	for short := 0; p != nil; {
+		var loss string
 		select {
 		case <-p.exited:
 			s.cfg.Log.Error("the engine was lost; another is being started", "pid", p.pid(), "detail", p.lost.Detail)
+			loss = p.lost.Detail
 		case <-p.retired:
 			s.cfg.Log.Warn("the engine is being replaced", "pid", p.pid(), "reason", p.retirement)
+			loss = p.retirement
 			s.wg.Add(1)
 			go s.drain(p)
 		case <-s.ctx.Done():
@@ -89,13 +92,16 @@ func (s *supervisor) run(p *process) {
 		}
 		s.lost.Add(1)
 		s.set(nil, nil)
+		s.cfg.Changed(loss)
 		if short++; time.Since(p.started) > shortLife {
 			short = 0
 		}
 		if short > 1 && !s.pause(short-2) {
 			return
 		}
-		p = s.restart()
+		if p = s.restart(); p != nil {
+			s.cfg.Changed("")
+		}
 	}
 }
 
