@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"internal/kafka":         {"", "codec"},
 	"internal/broker":        {""},
 	"processor":              {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka"},
-	"view":                   {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka", "view/internal/..."},
+	"view":                   {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka", "view/internal/history"},
 	"view/internal/history":  {""},
 	"server":                 {"", "ddl", "registry"},
 }
