@@ -18,7 +18,7 @@ import (
 // after a commit that was read back. A commit of an aborted transaction says
 // nothing and drops the work, so every commit carries a number that no other has.
 type applied struct {
-	instance *instance
+	gate *queryGate
 
 	mu      sync.Mutex
 	conn    *conn
@@ -29,12 +29,12 @@ type applied struct {
 	schemas map[string]bool            // those that are
 }
 
-func (a *applied) open(ctx context.Context, i *instance) error {
+func (a *applied) open(ctx context.Context, i *instance, g *queryGate) error {
 	c, err := i.connect()
 	if err != nil {
 		return err
 	}
-	a.instance, a.conn = i, c
+	a.gate, a.conn = g, c
 	a.views, a.base, a.schemas = map[viewkeeper.Name]string{}, map[string]bool{}, map[string]bool{}
 	rows, err := c.query(ctx, "SELECT DISTINCT schema_name FROM duckdb_schemas()")
 	for _, row := range rows {
@@ -69,10 +69,12 @@ func (a *applied) apply(ctx context.Context, version viewkeeper.Version, reset b
 	if a.closed {
 		return ErrClosed
 	}
-	p := a.plan(reset, changes)
-	serial := a.serial + 1
-	err := a.transact(ctx, p, version, serial)
+	p, err := a.plan(ctx, reset, changes)
 	if err != nil {
+		return err
+	}
+	serial := a.serial + 1
+	if err := a.transact(ctx, p, version, serial); err != nil {
 		// The context may be over already, the transaction has to end all the same. A
 		// rollback without one is an error that means nothing.
 		_ = a.conn.exec(context.Background(), "ROLLBACK")
@@ -98,7 +100,7 @@ type create struct {
 }
 
 // plan compares what is with what shall be.
-func (a *applied) plan(reset bool, changes []registry.Apply) *applyPlan {
+func (a *applied) plan(ctx context.Context, reset bool, changes []registry.Apply) (*applyPlan, error) {
 	p := &applyPlan{views: map[viewkeeper.Name]string{}, schemas: map[string]bool{}}
 	if !reset {
 		for name, text := range a.views {
@@ -110,6 +112,11 @@ func (a *applied) plan(reset bool, changes []registry.Apply) *applyPlan {
 			delete(p.views, change.Name)
 			continue
 		}
+		query, err := a.gate.fullPaths(ctx, change.Query)
+		if err != nil {
+			return nil, fmt.Errorf("%s could not be applied: %w", change.Name, err)
+		}
+		change.Query = query
 		text := viewStatement(change)
 		p.views[change.Name] = text
 		if a.views[change.Name] != text {
@@ -134,7 +141,7 @@ func (a *applied) plan(reset bool, changes []registry.Apply) *applyPlan {
 			p.drops = append(p.drops, "DROP SCHEMA "+viewkeeper.QuoteIdent(schema))
 		}
 	}
-	return p
+	return p, nil
 }
 
 // transact runs a plan in one transaction and checks that it was committed.
@@ -181,9 +188,9 @@ func (a *applied) create(ctx context.Context, creates []create) error {
 		if err := a.conn.exec(ctx, c.text); err != nil {
 			var engine *engineError
 			if errors.As(err, &engine) {
-				// What is no mistake of the view is the engine's own end.
-				if err := queryError(err); registry.AsLost(err) != nil {
-					return err
+				switch engine.kind() {
+				case "fatal", "internal", "outofmemory": // no mistake of the view's
+					return &registry.LostError{Detail: engine.Error()}
 				}
 			}
 			return fmt.Errorf("%s could not be applied: %w", c.name, err)
@@ -209,7 +216,10 @@ func (a *applied) restore(ctx context.Context, version viewkeeper.Version, chang
 	if a.closed {
 		return nil, ErrClosed
 	}
-	p := a.plan(false, changes)
+	p, err := a.plan(ctx, false, changes)
+	if err != nil {
+		return nil, err
+	}
 	for _, schema := range p.made {
 		if err := a.conn.exec(ctx, "CREATE SCHEMA "+viewkeeper.QuoteIdent(schema)); err != nil {
 			return nil, err

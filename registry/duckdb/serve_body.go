@@ -40,6 +40,7 @@ type body struct {
 
 	mu        sync.Mutex
 	err       error // what Read gives when out is empty; set once
+	query     *checkedQuery
 	conn      *conn
 	stmt      *stmt
 	result    bindings.Result
@@ -206,7 +207,7 @@ func (b *body) fillLocked() {
 		if cause := context.Cause(b.ctx); cause != nil {
 			err = cause
 		}
-		b.releaseLocked(queryError(err))
+		b.releaseLocked(b.query.failed(err))
 	case !more:
 		if err := b.writer.Close(); err != nil {
 			b.releaseLocked(err)

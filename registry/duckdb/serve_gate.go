@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/ddl"
+	"github.com/viewkeeper/viewkeeper/registry"
 )
 
 // queryGate is the gate for the queries of a server. Queries come at the same time,
@@ -29,34 +31,77 @@ func (g *queryGate) close() {
 	g.gate.close()
 }
 
-// check gives a query's text as the engine may have it: each place in it is the
-// same place in sql. A refusal is a *registry.PlanError.
+// checkedQuery is a query that is through the gate.
+type checkedQuery struct {
+	// text is what the engine gets: the query as submitted, with the paths of files
+	// written out in full, and what stands before it.
+	text   string
+	start  int // where the query begins, behind EXPLAIN
+	walker *walker
+	places ddl.OffsetMap // from text[start:] to what was submitted there
+}
+
+// check passes a query through the gate. A refusal is a *registry.PlanError.
 //
 // The parser that the gate asks reads SELECT alone. SHOW, DESCRIBE and SUMMARIZE are
 // SELECTs to it; of an EXPLAIN the gate gets the query behind it.
-func (g *queryGate) check(ctx context.Context, sql string) (string, error) {
+func (g *queryGate) check(ctx context.Context, sql string) (*checkedQuery, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if refusal := precheck(sql, g.gate.limits); refusal != nil {
-		return "", refusal
+		return nil, refusal
 	}
 	text := flattenSpaces(sql)
-	start := explained(text)
-	parsed, err := g.gate.parse(ctx, text[start:], forQuery, false)
+	q := &checkedQuery{start: explained(text)}
+	w, refusal, err := g.gate.walk(ctx, text[q.start:], forQuery)
+	if err != nil {
+		return nil, err
+	}
+	if refusal != nil {
+		if refusal.Code == viewkeeper.CodeNotOneQuery {
+			refusal.Message = strings.Replace(refusal.Message, "the body must", "the text must", 1) + "; " + notHere
+		}
+		return nil, q.shift(refusal)
+	}
+	q.walker = w
+	body, places := withFullPaths(w.text, w.files)
+	q.text, q.places = text[:q.start]+body, places
+	return q, nil
+}
+
+// shift moves a refusal's place from the query to the text around it.
+func (q *checkedQuery) shift(refusal *registry.PlanError) *registry.PlanError {
+	if refusal.At >= 0 {
+		refusal.At += q.start
+	}
+	return refusal
+}
+
+// source gives the place in the query, as submitted, of one in q.text.
+func (q *checkedQuery) source(at int) int {
+	if at < q.start {
+		return -1
+	}
+	return q.places.Source(at - q.start)
+}
+
+// fullPaths gives a definition's query with the paths of its files written out, as
+// the engine must have them.
+func (g *queryGate) fullPaths(ctx context.Context, query string) (string, error) {
+	if !mayNameFiles(query) {
+		return query, nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w, refusal, err := g.gate.walk(ctx, query, forDefinition)
 	if err != nil {
 		return "", err
 	}
-	refusal := parsed.Err
-	if refusal == nil {
-		return text, nil
+	if refusal != nil {
+		return "", refusal
 	}
-	if refusal.At >= 0 {
-		refusal.At += start
-	}
-	if refusal.Code == viewkeeper.CodeNotOneQuery {
-		refusal.Message = strings.Replace(refusal.Message, "the body must", "the text must", 1) + "; " + notHere
-	}
-	return "", refusal
+	text, _ := withFullPaths(w.text, w.files)
+	return text, nil
 }
 
 // notHere is the way out for whoever sends something else than a query.

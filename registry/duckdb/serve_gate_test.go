@@ -3,6 +3,7 @@ package duckdb
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -58,9 +59,9 @@ func TestRefusedQueries(t *testing.T) {
 		{"SELECT $1", viewkeeper.CodeNotAllowed},
 		{"FROM query('SELECT 1')", viewkeeper.CodeNotAllowed},
 		{"FROM read_csv('/etc/passwd')", viewkeeper.CodeNotAllowed},
-		{"SELECT getvariable('x')", viewkeeper.CodeNotAllowed},
-		{"EXPLAIN ANALYZE SELECT getvariable('x')", viewkeeper.CodeNotAllowed},
-		{"FROM (DESCRIBE SELECT getvariable('x'))", viewkeeper.CodeNotAllowed},
+		{"SELECT write_log('x')", viewkeeper.CodeNotAllowed},
+		{"EXPLAIN ANALYZE SELECT write_log('x')", viewkeeper.CodeNotAllowed},
+		{"FROM (DESCRIBE SELECT write_log('x'))", viewkeeper.CodeNotAllowed},
 	} {
 		_, err := s.Query(context.Background(), QueryRequest{SQL: c.sql})
 		var plan *registry.PlanError
@@ -95,5 +96,61 @@ func TestPositionOfAMistake(t *testing.T) {
 		if !errors.As(err, &plan) || plan.At != at && !strings.HasSuffix(sql, "+") {
 			t.Errorf("%q: %v at %+v, want %d", sql, err, plan, at)
 		}
+	}
+}
+
+// Paths are those under the lake folders, relative ones from the first, whatever
+// folder the process runs in; a mistake keeps its place, and the lake's own place on
+// this node's disk is nobody's business.
+func TestFilesOfTheLake(t *testing.T) {
+	ctx := context.Background()
+	s := openTestServer(t, Options{LakeDirs: []string{"testdata/lake"}})
+	err := s.Apply(ctx, 1, false, []registry.Apply{
+		{Name: viewkeeper.MakeName("", "x"), Query: "SELECT a FROM 'x.parquet'"},
+		{Name: viewkeeper.MakeName("", "y"), Query: "SELECT count(*) AS n FROM read_parquet(['x.parquet', 'dir/y.parquet'], union_by_name = true)"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		"SELECT count(*) > 0 FROM 'x.parquet'",
+		"SELECT count(*) > 0 FROM x",
+		"SELECT n > 0 FROM y",
+	} {
+		r, err := s.Query(ctx, QueryRequest{SQL: sql})
+		if got := readAll(t, r, err).one(t); got != "true" {
+			t.Errorf("%s: %s", sql, got)
+		}
+	}
+	r, err := s.Query(ctx, QueryRequest{SQL: "EXPLAIN ANALYZE SELECT a FROM 'dir/../x.parquet'"})
+	readAll(t, r, err)
+
+	for sql, want := range map[string]struct {
+		code viewkeeper.Code
+		at   string
+	}{
+		"SELECT a, nope FROM 'x.parquet'":                              {viewkeeper.CodeBind, "nope"},
+		"SELECT a FROM 'x.parquet' x WHERE x.nope > 0":                 {viewkeeper.CodeBind, "x.nope"},
+		"EXPLAIN SELECT a FROM 'x.parquet' WHERE nope":                 {viewkeeper.CodeBind, "nope"},
+		"SELECT 'x.parquet', a FROM 'x.parquet', nowhere":              {viewkeeper.CodeBind, "nowhere"},
+		"SELECT * FROM 'not-there.parquet'":                            {"", ""},
+		"SELECT * FROM '../x.parquet'":                                 {viewkeeper.CodeNotAllowed, "'../x"},
+		"EXPLAIN SELECT * FROM read_csv('/etc/hostname')":              {viewkeeper.CodeNotAllowed, "'/etc"},
+		"SELECT a FROM 'x.parquet' WHERE (a::VARCHAR || 'z')::INT > 0": {CodeExecution, ""},
+	} {
+		r, err := s.Query(ctx, QueryRequest{SQL: sql})
+		if err == nil {
+			_, err = io.Copy(io.Discard, r.Body)
+			r.Body.Close()
+		}
+		var plan *registry.PlanError
+		if !errors.As(err, &plan) || want.code != "" && plan.Code != want.code || want.at != "" && plan.At != strings.Index(sql, want.at) {
+			t.Errorf("%s: %v, %+v", sql, err, plan)
+			continue
+		}
+		if strings.Contains(plan.Message, "testdata") {
+			t.Errorf("%s: %v", sql, err)
+		}
+		t.Logf("%s: %v at %d", sql, err, plan.At)
 	}
 }

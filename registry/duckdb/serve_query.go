@@ -3,6 +3,7 @@ package duckdb
 import (
 	"context"
 	"errors"
+	"strings"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 	"github.com/viewkeeper/viewkeeper"
@@ -34,7 +35,7 @@ func (s *Server) Query(ctx context.Context, req QueryRequest) (*Result, error) {
 		if cause := context.Cause(b.ctx); cause != nil {
 			err = cause
 		}
-		err = queryError(err)
+		err = b.query.failed(err)
 		b.releaseLocked(err)
 		return nil, err
 	}
@@ -44,8 +45,8 @@ func (s *Server) Query(ctx context.Context, req QueryRequest) (*Result, error) {
 // run does everything up to the first row. mu is held.
 func (b *body) run(req QueryRequest) (*Result, error) {
 	ctx := b.ctx
-	text, err := b.server.gate.check(ctx, req.SQL)
-	if err != nil {
+	var err error
+	if b.query, err = b.server.gate.check(ctx, req.SQL); err != nil {
 		return nil, err
 	}
 	if b.conn, err = b.server.instance.connect(); err != nil {
@@ -61,7 +62,7 @@ func (b *body) run(req QueryRequest) (*Result, error) {
 	if err := insertSystem(ctx, b.conn, req.VK); err != nil {
 		return nil, err
 	}
-	if b.stmt, err = b.conn.prepare(ctx, text); err != nil {
+	if b.stmt, err = b.conn.prepare(ctx, b.query.text); err != nil {
 		return nil, err
 	}
 	// The gate has read the text already; this is the engine's own word on it.
@@ -104,26 +105,30 @@ const (
 	CodeMemory viewkeeper.Code = "OUT_OF_MEMORY"
 )
 
-// queryError turns the engine's error into one for the person who wrote the query.
-// Others stay as they are.
-func queryError(err error) error {
+// failed turns the engine's error into one for the person who wrote the query, with
+// the place in what was submitted. Others stay as they are.
+func (q *checkedQuery) failed(err error) error {
 	var engine *engineError
-	if !errors.As(err, &engine) {
+	if q == nil || !errors.As(err, &engine) {
 		return err
 	}
-	switch engine.Type {
-	case "FATAL", "Fatal", "INTERNAL", "Internal":
+	switch engine.kind() {
+	case "fatal", "internal":
 		return &registry.LostError{Detail: engine.Type + " error: " + tidy(engine.Message)}
+	case "outofmemory":
+		return planErrorf(CodeMemory, -1, "the query needs more memory than the engine may use; read less, or aggregate earlier (%s)", tidy(engine.Message))
+	case "parser", "binder", "catalog", "permission":
+		refusal, err := q.walker.refusal(engine, q.source)
+		if err != nil {
+			return err
+		}
+		return q.shift(refusal)
 	}
-	e := planErrorf(CodeExecution, engine.Position, "%s error: %s", engine.Type, tidy(engine.Message))
-	switch engine.Type {
-	case "Parser":
-		e.Code = viewkeeper.CodeSyntax
-	case "Binder", "Catalog":
-		e.Code, e.Message = viewkeeper.CodeBind, tidy(engine.Message)
-	case "Out of Memory":
-		e.Code = CodeMemory
-		e.Message = "the query needs more memory than the engine may use; read less, or aggregate earlier (" + tidy(engine.Message) + ")"
-	}
-	return e
+	message := q.walker.gate.lake.hide(tidy(engine.Message))
+	return q.shift(planErrorf(CodeExecution, q.source(engine.Position), "%s error: %s", engine.Type, message))
+}
+
+// kind is the error's type for a comparison: the engine spells some in several ways.
+func (e *engineError) kind() string {
+	return viewkeeper.Fold(strings.ReplaceAll(e.Type, " ", ""))
 }

@@ -48,12 +48,13 @@ func SystemTables() []SystemTable {
 	}
 	return []SystemTable{
 		table("definitions",
-			"name", text, "kind", text, "version", number, "columns", columns,
+			"name", text, "kind", text, "id", number, "version", number, "columns", columns,
 			"reads", `STRUCT("name" VARCHAR, "kind" VARCHAR)[]`, "read_by", names,
 			"state", text, "sql", text, "comment", text, "history_length", number),
 		table("columns", "definition", text, "position", "INTEGER", "name", text, "type", text),
 		table("reads", "definition", text, "name", text, "kind", text),
-		table("failures", "name", text, "stage", text, "reason", text, "root_cause", text, "since", timestamp),
+		table("failures",
+			"name", text, "stage", text, "code", text, "reason", text, "position", position, "root_cause", text, "since", number),
 		table("decisions",
 			"statement_id", text, "version", number, "offset", "BIGINT", "verdict", text, "code", text,
 			"message", text, "position", position,
@@ -144,7 +145,7 @@ func insertSystem(ctx context.Context, c *conn, rows map[string]json.RawMessage)
 			st.close()
 		}
 		if err != nil {
-			return fmt.Errorf("the rows of vk.%s could not be given to the query: %w", t.Name, err)
+			return fmt.Errorf("the rows of vk.%s could not be given to the query: %v", t.Name, err)
 		}
 	}
 	return nil
