@@ -114,8 +114,8 @@ func (i *instance) prime(ctx context.Context, opts Options) error {
 		}
 	}
 	// The gate here only finds the files that the base names: it refuses nothing.
-	g := &gate{conn: c, limits: Limits{Bytes: math.MaxInt, Nesting: math.MaxInt, Joins: math.MaxInt}, lake: i.lake, functions: &functions{}, base: &baseCatalog{}}
-	if g.serialize, err = c.prepare(ctx, serializeSQL); err != nil {
+	g, err := newGate(ctx, c, i.lake, Limits{Bytes: math.MaxInt, Nesting: math.MaxInt, Joins: math.MaxInt})
+	if err != nil {
 		return err
 	}
 	defer g.serialize.close()
