@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -79,5 +80,38 @@ func TestManyOutputs(t *testing.T) {
 	d := out.Decision
 	if len(d.Changed) != 151 || len(d.Changed[100].ColumnsAfter) != 2 || len(d.Changed[101].ColumnsAfter) != 0 || !strings.Contains(d.Message, "the output of 150 other definitions changes") {
 		t.Errorf("%d changes, %d and %d columns: %s", len(d.Changed), len(d.Changed[100].ColumnsAfter), len(d.Changed[101].ColumnsAfter), d.Message)
+	}
+}
+
+// TestRowsKeep: what survives a change of a row. The comment and the ID survive a
+// replace and a rename, fields of a newer program survive everything.
+func TestRowsKeep(t *testing.T) {
+	base, _ := newBase(t, quiet())
+	rows := rowsOf(t, "CREATE VIEW v AS SELECT a FROM u", "CREATE VIEW r AS SELECT a FROM v")
+	comment := "hello"
+	for i := range rows {
+		rows[i].Extra, rows[i].Format = map[string]json.RawMessage{"later": json.RawMessage(`1`)}, 7
+		rows[i].Definition.Comment = &comment
+	}
+	catalog, err := registry.LoadCatalog(t.Context(), base, rows, registry.CatalogOptions{VersionBase: 1000, Epoch: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for offset, text := range []string{"CREATE OR REPLACE VIEW v AS SELECT a, d FROM u", "ALTER VIEW v RENAME TO w", "DROP VIEW r"} {
+		out, err := catalog.Judge(t.Context(), statement(int64(offset), text))
+		if err != nil || out.Decision.Verdict != viewkeeper.Accepted {
+			t.Fatalf("%v %+v", err, out)
+		}
+		for _, r := range out.Rows {
+			if r.Version != viewkeeper.Version(1001+offset) || r.Epoch != 5 {
+				t.Errorf("%s: %s at version %s, epoch %s", text, r.Name, r.Version, r.Epoch)
+			}
+			if !r.Live() {
+				continue
+			}
+			if d := r.Definition; d.ID > 2 || d.Comment == nil || d.Name != r.Name || r.Format != 7 || string(r.Extra["later"]) != "1" {
+				t.Errorf("%s: row %+v, definition %+v", text, r, d)
+			}
+		}
 	}
 }

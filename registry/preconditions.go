@@ -90,9 +90,15 @@ func (j *judgment) put(w *write) {
 	j.writes[w.row.Name] = w
 }
 
-// row makes the row of a definition as this statement leaves it; nil is a drop.
-func (j *judgment) row(name viewkeeper.Name, d *viewkeeper.Definition) viewkeeper.Row {
-	return viewkeeper.Row{Name: name, Version: j.version, Epoch: j.catalog.options.Epoch, Definition: d}
+// row makes the row of a definition as this statement leaves it; a nil definition
+// is a drop. What a newer program wrote into the row before, if there was one,
+// stays in it: this one cannot know what it is about.
+func (j *judgment) row(name viewkeeper.Name, d *viewkeeper.Definition, old *entry) viewkeeper.Row {
+	r := viewkeeper.Row{Name: name, Version: j.version, Epoch: j.catalog.options.Epoch, Definition: d}
+	if old != nil && d != nil {
+		r.Extra, r.Format = old.row.Extra, old.row.Format
+	}
+	return r
 }
 
 func (j *judgment) create(s *viewkeeper.Create) *viewkeeper.Error {
@@ -109,7 +115,7 @@ func (j *judgment) create(s *viewkeeper.Create) *viewkeeper.Error {
 			return err
 		}
 		j.put(&write{
-			row:    j.row(s.Name, &viewkeeper.Definition{Name: s.Name, Kind: s.Kind, SQL: s.SQL, ID: j.version}),
+			row:    j.row(s.Name, &viewkeeper.Definition{Name: s.Name, Kind: s.Kind, SQL: s.SQL, ID: j.version}, nil),
 			action: viewkeeper.ActionCreated, at: s.NameOffset, create: s,
 		})
 		return nil
@@ -139,7 +145,7 @@ func (j *judgment) create(s *viewkeeper.Create) *viewkeeper.Error {
 	default:
 		d := *old.row.Definition
 		d.SQL, d.Kind = s.SQL, s.Kind
-		j.put(&write{row: j.row(s.Name, &d), action: viewkeeper.ActionReplaced, at: s.NameOffset, create: s})
+		j.put(&write{row: j.row(s.Name, &d, old), action: viewkeeper.ActionReplaced, at: s.NameOffset, create: s})
 	}
 	return nil
 }
@@ -189,7 +195,7 @@ func (j *judgment) drop(s *viewkeeper.Drop) *viewkeeper.Error {
 			j.same = append(j.same, fmt.Sprintf("there is no %s to drop", n))
 			continue
 		}
-		j.put(&write{row: j.row(n, nil), action: viewkeeper.ActionDropped, at: at})
+		j.put(&write{row: j.row(n, nil, nil), action: viewkeeper.ActionDropped, at: at})
 	}
 	return nil
 }
@@ -226,13 +232,14 @@ func (j *judgment) comment(s *viewkeeper.Comment) *viewkeeper.Error {
 	if err := j.expect(s.Name, s.NameOffset); err != nil {
 		return err
 	}
-	d := *j.before.get(s.Name).row.Definition
+	old := j.before.get(s.Name)
+	d := *old.row.Definition
 	if sameComment(d.Comment, s.Text) {
 		j.same = append(j.same, fmt.Sprintf("%s has this comment already", s.Name))
 		return nil
 	}
 	d.Comment = s.Text
-	j.put(&write{row: j.row(s.Name, &d), action: viewkeeper.ActionCommented, at: s.NameOffset})
+	j.put(&write{row: j.row(s.Name, &d, old), action: viewkeeper.ActionCommented, at: s.NameOffset})
 	return nil
 }
 
@@ -257,7 +264,7 @@ func (j *judgment) cascade(from []viewkeeper.Name, owned map[viewkeeper.Name]vie
 				if j.writes[e.name()] != nil || owned[e.name()] != nil || !j.orphaned(e, gone[i]) {
 					continue
 				}
-				j.put(&write{row: j.row(e.name(), nil), action: viewkeeper.ActionDropped, at: -1})
+				j.put(&write{row: j.row(e.name(), nil, nil), action: viewkeeper.ActionDropped, at: -1})
 				gone = append(gone, e.name())
 			}
 		}

@@ -107,7 +107,7 @@ func TestAdvanceEqualsBuild(t *testing.T) {
 		applied := &views{}
 		r := registry.New(live, registry.RegistryOptions{Applier: applied})
 		rows := map[viewkeeper.Name]viewkeeper.Row{}
-		for version := viewkeeper.Version(1); version <= 25; version++ {
+		for version := viewkeeper.Version(1); version <= 15; version++ {
 			var changed []viewkeeper.Row
 			for range rapid.IntRange(1, 4).Draw(t, "changes") {
 				n := drawName(t)
@@ -200,7 +200,7 @@ func TestJudgeEqualsBuild(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := map[viewkeeper.Name]viewkeeper.Row{}
-		for offset := range int64(30) {
+		for offset := range int64(20) {
 			before := catalog.Snapshot()
 			text := drawStatement(t, before)
 			if rapid.IntRange(0, 4).Draw(t, "set") == 0 {

@@ -51,8 +51,8 @@ func (j *judgment) move(s *viewkeeper.Rename) *viewkeeper.Error {
 	}
 	d.SQL, _ = ddl.ApplyEdits(d.SQL, append(edits, ddl.Edit{At: at, End: end, Text: identifier(s.To.View, false)}))
 	j.renames[s.From] = s.To
-	j.put(&write{row: j.row(s.From, nil), action: viewkeeper.ActionRenamed, at: s.FromOffset})
-	j.put(&write{row: j.row(s.To, &d), action: viewkeeper.ActionRenamed, at: s.ToOffset, renamed: true})
+	j.put(&write{row: j.row(s.From, nil, nil), action: viewkeeper.ActionRenamed, at: s.FromOffset})
+	j.put(&write{row: j.row(s.To, &d, old), action: viewkeeper.ActionRenamed, at: s.ToOffset, renamed: true})
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (j *judgment) rewrite(s *viewkeeper.Rename, owned map[viewkeeper.Name]viewk
 		}
 		d := *e.row.Definition
 		d.SQL, _ = ddl.ApplyEdits(d.SQL, edits)
-		j.put(&write{row: j.row(n, &d), action: viewkeeper.ActionReplaced, at: -1, rewritten: true})
+		j.put(&write{row: j.row(n, &d, e), action: viewkeeper.ActionReplaced, at: -1, rewritten: true})
 	}
 	return nil
 }
