@@ -101,6 +101,9 @@ func expect(set []change, defs definitions, base tables) *expectation {
 			}
 		}
 	}
+	if len(e.moved) > 0 {
+		e.rewrite(defs, base)
+	}
 	e.unchanged = changes == 0
 	e.inexact = e.captures(defs, base)
 	return e
@@ -160,7 +163,7 @@ func (e *expectation) duplicates(set []change, defs definitions, base tables) {
 		}
 		if c.kind == "rename" {
 			for _, n := range defs.names() {
-				if names, _ := reads(defs[n], defs, base); slices.Contains(names, c.names[0]) && !dropped[n] {
+				if names, _ := reads(defs[n], defs, base); slices.Contains(names, c.names[0]) && base[c.names[0]] == nil && !dropped[n] {
 					mine[n] = true
 				}
 			}
@@ -195,7 +198,7 @@ func (e *expectation) precondition(c change, defs definitions, base tables) bool
 	n := c.names[0]
 	d := defs[n]
 	switch {
-	case base[n] != nil:
+	case base[n] != nil && d == nil: // a definition that the base hides can be got out of the way
 		e.refuse(viewkeeper.CodeWrongKind)
 		return false
 	case d == nil:
@@ -248,7 +251,7 @@ func (e *expectation) drop(c change, defs definitions, base tables) bool {
 	var gone []viewkeeper.Name
 	for _, n := range c.names {
 		switch {
-		case base[n] != nil:
+		case base[n] != nil && defs[n] == nil:
 			e.refuse(viewkeeper.CodeWrongKind)
 		case defs[n] != nil:
 			gone = append(gone, n)
@@ -284,12 +287,11 @@ func (e *expectation) drop(c change, defs definitions, base tables) bool {
 	return changed
 }
 
-// rename moves the definition and rewrites whoever reads it. A reader keeps its
-// unqualified form where that still means the same.
+// rename moves the definition; who reads it follows in rewrite.
 func (e *expectation) rename(c change, defs definitions, base tables) bool {
 	oldName, newName := c.names[0], c.names[1]
 	switch {
-	case base[oldName] != nil:
+	case base[oldName] != nil && defs[oldName] == nil:
 		e.refuse(viewkeeper.CodeWrongKind)
 		return false
 	case defs[oldName] == nil:
@@ -308,27 +310,38 @@ func (e *expectation) rename(c change, defs definitions, base tables) bool {
 	e.post[newName] = moved
 	e.touched[oldName], e.touched[newName] = true, true
 	e.moved[newName] = oldName
+	return true
+}
+
+// rewrite gives the renamed definitions and their readers the new names. All that
+// they read stays what it was: where a bare name would mean something else after
+// the change, it gets its schema.
+func (e *expectation) rewrite(defs definitions, base tables) {
+	renamed := map[viewkeeper.Name]viewkeeper.Name{} // old name → new name
+	for to, from := range e.moved {
+		renamed[from] = to
+	}
 	for _, n := range defs.names() {
-		reader := defs[n]
-		if names, _ := reads(reader, defs, base); !slices.Contains(names, oldName) {
-			continue
+		meant := meanings(defs[n], defs, base)
+		now := n
+		if to, ok := renamed[n]; ok {
+			now = to
 		}
-		if n == oldName || e.post[n] == nil {
-			continue // reads itself, or goes in the same set
+		// A name that the base has means the base's relation, which keeps it.
+		follows := func(m viewkeeper.Name) bool { return base[m] == nil && renamed[m] != viewkeeper.Name{} }
+		affected := now != n || slices.ContainsFunc(meant, follows)
+		if !affected || e.post[now] == nil {
+			continue // the latter goes in the same set
 		}
-		d := e.edit(n)
-		for _, r := range d.body.refs() {
-			if got, _ := resolve(*r, n, defs, base); got != oldName {
-				continue
+		d := e.edit(now)
+		for i, r := range d.body.refs() {
+			if to := renamed[meant[i]]; follows(meant[i]) {
+				r.name = to
+				meant[i] = to
 			}
-			r.name = newName
-			if r.qualified {
-				continue
-			}
-			if got, ok := resolve(*r, n, e.post, base); !ok || got != newName {
-				r.qualified = true
+			if got, ok := resolve(*r, now, e.post, base); !r.qualified && ok && got != meant[i] {
+				r.name, r.qualified = meant[i], true
 			}
 		}
 	}
-	return true
 }
