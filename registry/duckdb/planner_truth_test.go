@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/ddl"
 	"github.com/viewkeeper/viewkeeper/registry"
 )
 
@@ -88,6 +89,12 @@ func TestReferencesAreTrue(t *testing.T) {
 		if claimed[viewkeeper.MakeName("", "clock2")] {
 			claimed[viewkeeper.MakeName("", "clock")] = true // a view of the base over another
 		}
+		// A schema put before each name at its place changes nothing.
+		if qualified, err := p.scratch.conn.prepare(ctx, qualify(text, w.out.References)); err != nil {
+			t.Errorf("%s\n  qualified: %v", q, err)
+		} else {
+			qualified.close()
+		}
 		real := truth.reads(text)
 		for n := range p.gate.base.relations {
 			if claimed[n] != real[n] {
@@ -98,6 +105,19 @@ func TestReferencesAreTrue(t *testing.T) {
 	if checked < 100 {
 		t.Errorf("only %d queries were checked", checked)
 	}
+}
+
+// qualify does what the registry does before it has a query bound. Files come
+// behind the last name in the queries that have both.
+func qualify(text string, refs []registry.TableRef) string {
+	var edits []ddl.Edit
+	for _, r := range refs {
+		if r.At >= 0 && r.Schema == "" && r.End <= len(text) {
+			edits = append(edits, ddl.Edit{At: r.At, End: r.At, Text: `"main".`})
+		}
+	}
+	out, _ := ddl.ApplyEdits(text, edits)
+	return out
 }
 
 type truth struct {

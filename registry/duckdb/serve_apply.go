@@ -273,13 +273,6 @@ func viewStatement(change registry.Apply) string {
 		b.WriteString(change.Query)
 		return b.String()
 	}
-	b.WriteString("SELECT ")
-	for i, column := range change.Empty {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "CAST(NULL AS %s) AS %s", column.Type, viewkeeper.QuoteIdent(column.Name))
-	}
-	b.WriteString(" WHERE false")
+	b.WriteString(emptyRelation(change.Empty))
 	return b.String()
 }

@@ -1,7 +1,9 @@
 package duckdb
 
 import (
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/registry"
@@ -54,7 +56,16 @@ func (w *walker) source(n object, ref int) []int {
 		return nil
 	}
 	s := &w.out.Scopes[w.scope]
-	s.Sources = append(s.Sources, registry.Source{Reference: ref, Alias: str(n, "alias")})
+	alias := str(n, "alias")
+	if alias == "" && ref < 0 {
+		// A CTE, a file or a function goes by its own name.
+		alias = str(n, "table_name")
+		if alias == "" {
+			alias = str(child(n, "function"), "function_name")
+		}
+		alias, _, _ = strings.Cut(path.Base(alias), ".")
+	}
+	s.Sources = append(s.Sources, registry.Source{Reference: ref, Alias: alias})
 	return []int{len(s.Sources) - 1}
 }
 
@@ -147,6 +158,11 @@ func (w *walker) relation(n object) int {
 	}
 	if w.mode == forDefinition && w.gate.base.isCatalog(schema, name) {
 		w.refuse(viewkeeper.CodeNotAllowed, at, "%s %s", shown(schema, name), nodeLocal)
+		return -1
+	}
+	if i := w.tokenAt(at); w.mode == forDefinition && w.macro.IsZero() && i >= 0 && w.tokens[i].kind == tokenString {
+		// The engine takes it for a name, but not behind a schema.
+		w.refuse(viewkeeper.CodeNotAllowed, at, "%s is text, and no file; a relation's name is written %s", w.tokens[i].text(w.text), viewkeeper.QuoteIdent(name))
 		return -1
 	}
 	ref := registry.TableRef{Schema: schema, View: name, At: -1, End: -1, Macro: w.macro, Layers: w.layers}
