@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/ddl"
 	"github.com/viewkeeper/viewkeeper/registry"
 	"github.com/viewkeeper/viewkeeper/registry/registrytest"
 )
@@ -28,7 +29,7 @@ func withCatalog(t *testing.T) *world {
 		"CREATE VIEW broken AS SELECT nothing FROM t",
 		"CREATE VIEW victim AS SELECT * FROM broken",
 	} {
-		key, err := RecordKey(sql, "")
+		key, err := RecordKey(ddl.DefaultLimits(), sql, "")
 		if err != nil {
 			t.Fatal(err)
 		}

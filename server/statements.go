@@ -52,7 +52,7 @@ func (s *Server) postStatement(w http.ResponseWriter, r *http.Request) *Problem 
 		sub.ID = NewStatementID()
 	}
 	var err error
-	if sub.Key, err = RecordKey(sub.SQL, sub.ID); viewkeeper.CodeOf(err) == viewkeeper.CodeTooLarge {
+	if sub.Key, err = RecordKey(s.cfg.Limits, sub.SQL, sub.ID); viewkeeper.CodeOf(err) == viewkeeper.CodeTooLarge {
 		return problemf(http.StatusRequestEntityTooLarge, viewkeeper.CodeTooLarge, "%s; nothing was written", message(err))
 	}
 	st := s.cfg.Node.Status()
@@ -143,9 +143,9 @@ func NewStatementID() string {
 // made of the statement id: as unique as the id, and never a definition's name,
 // whatever id a client chose. The error is the parser's; the key is good also with
 // it, since to refuse is the judge's.
-func RecordKey(sql, id string) (string, error) {
+func RecordKey(limits ddl.Limits, sql, id string) (string, error) {
 	unique := "statement:" + id
-	st, err := ddl.Parse(sql)
+	st, err := limits.Parse(sql)
 	if err != nil {
 		return unique, err
 	}
@@ -266,7 +266,7 @@ func (s *Server) postCheck(w http.ResponseWriter, r *http.Request) *Problem {
 		sub.ID = "check"
 	}
 	// The key is checked only against what a producer chose; here nobody did.
-	sub.Key, _ = RecordKey(sub.SQL, sub.ID)
+	sub.Key, _ = RecordKey(s.cfg.Limits, sub.SQL, sub.ID)
 	sub.At = time.Now().UTC()
 	d, at, err := s.cfg.Checker.Check(r.Context(), sub)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/ddl"
 	"github.com/viewkeeper/viewkeeper/registry"
 )
 
@@ -171,7 +172,7 @@ func TestRecordKey(t *testing.T) {
 		"SELECT 1":                       "statement:id",
 		"CREATE VIEW v AS SELECT 1; x y": "statement:id",
 	} {
-		if got, _ := RecordKey(sql, "id"); got != key {
+		if got, _ := RecordKey(ddl.DefaultLimits(), sql, "id"); got != key {
 			t.Errorf("%s has key %q, want %q", sql, got, key)
 		}
 	}

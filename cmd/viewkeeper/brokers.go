@@ -15,6 +15,7 @@ import (
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/ddl"
 	"github.com/viewkeeper/viewkeeper/internal/fold"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
 	"github.com/viewkeeper/viewkeeper/server"
@@ -27,6 +28,7 @@ type topicsClient struct {
 	kafka.Topics
 	admin   *kafka.Admin
 	emitter *kafka.Emitter
+	sizes   ddl.Limits
 }
 
 // kafkaSettings gives the settings of every Kafka client of this process.
@@ -60,7 +62,7 @@ func (a *app) openTopics() (*topicsClient, error) {
 	if err != nil {
 		return nil, kafkaFailure(err)
 	}
-	return &topicsClient{settings, topics, admin, settings.NewEmitter(topics)}, nil
+	return &topicsClient{settings, topics, admin, settings.NewEmitter(topics), a.sizes()}, nil
 }
 
 // Close disconnects.
@@ -90,7 +92,7 @@ func (c *topicsClient) submit(ctx context.Context, sub viewkeeper.Submission, qu
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if sub.Key, err = server.RecordKey(sub.SQL, sub.ID); viewkeeper.CodeOf(err) == viewkeeper.CodeTooLarge {
+	if sub.Key, err = server.RecordKey(c.sizes, sub.SQL, sub.ID); viewkeeper.CodeOf(err) == viewkeeper.CodeTooLarge {
 		return nil, refusedf("%w; nothing was written", err)
 	}
 	if err := codec.CheckID(sub.ID); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/server"
@@ -175,8 +176,13 @@ func (c *client) post(ctx context.Context, path string, sub viewkeeper.Submissio
 }
 
 // query starts a query; the caller reads and closes the answer.
-func (c *client) query(ctx context.Context, sql string, min viewkeeper.Version, accept string) (io.ReadCloser, http.Header, error) {
-	body, err := json.Marshal(map[string]any{"sql": sql, "min_version": min})
+// Without a timeout the node's own holds.
+func (c *client) query(ctx context.Context, sql string, min viewkeeper.Version, timeout time.Duration, accept string) (io.ReadCloser, http.Header, error) {
+	request := map[string]any{"sql": sql, "min_version": min}
+	if timeout > 0 {
+		request["timeout"] = timeout.String()
+	}
+	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, nil, err
 	}

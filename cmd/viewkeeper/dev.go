@@ -39,8 +39,7 @@ It is for trying out and for tests. A fleet runs 'viewkeeper serve' on real Kafk
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.dev(cmd.Context()) },
 	}
-	a.use(cmd.Flags(), "dir", "nodes", "base", "lake", "http", "kafka", "catalog",
-		"memory-limit", "threads", "max-stale", "query-timeout", "log-level", "log-format")
+	a.use(cmd.Flags(), append(roleSettings(), "dir", "nodes", "kafka")...)
 	return cmd
 }
 

@@ -67,6 +67,7 @@ func (a *app) engineConfig(log *slog.Logger) (engine.Config, error) {
 	}
 	cfg.ResidentLimit = limit
 	cfg.Options.Threads = a.Threads
+	cfg.Options.Limits = duckdb.Limits{Nesting: a.MaxNesting, Joins: a.MaxJoins}
 	return cfg, nil
 }
 
@@ -95,11 +96,14 @@ func newMetrics() *prometheus.Registry {
 // each: neither waits for the other, and each has a scratch catalog that nobody
 // else changes.
 func (a *app) planner(ctx context.Context, cfg engine.Config, failed func(viewkeeper.Name)) (*engine.Planner, *registry.Base, error) {
+	// --memory-limit is for queries. A planner reads no data, and must have the same
+	// limit everywhere: what is over it is refused.
+	cfg.ResidentLimit = engine.DefaultPlannerResident
 	planner, err := engine.StartPlanner(ctx, cfg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("starting the engine: %w", err)
 	}
-	base, err := registry.NewBase(ctx, planner, registry.BaseOptions{Log: cfg.Log, LoadFailure: failed})
+	base, err := registry.NewBase(ctx, planner, registry.BaseOptions{Limits: a.limits(), Sizes: a.sizes(), Log: cfg.Log, LoadFailure: failed})
 	if err != nil {
 		return nil, nil, errors.Join(err, planner.Close())
 	}
@@ -196,7 +200,7 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 	}
 	n.door, err = server.New(server.Config{
 		Node: nodeDoor{n.Node}, Engine: engineDoor{n.serving}, Emitter: n.emitter, Checker: &checker{node: n.Node},
-		QueryTimeout: a.QueryTimeout, Settings: a.settingRows(), Metrics: spec.metrics, Log: spec.log,
+		Limits: a.sizes(), QueryTimeout: a.QueryTimeout, Settings: a.settingRows(), Metrics: spec.metrics, Log: spec.log,
 	})
 	return n, err
 }

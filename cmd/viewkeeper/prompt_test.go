@@ -183,6 +183,7 @@ func TestPrompt(t *testing.T) {
 	term.expect("vk> ")
 	term.send("SELECT forever;\r")
 	wantAsked("forever")
+	term.expect("waiting for the answer, 1 s")
 	term.send("\x03")
 	term.expect("interrupted")
 	term.expect("vk> ")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/server"
@@ -20,7 +21,11 @@ func (a *app) runQuery(ctx context.Context, node *client, sql string, min viewke
 	if form == formCSV {
 		accept = server.TypeCSV
 	}
-	body, header, err := node.query(ctx, sql, min, accept)
+	var timeout time.Duration
+	if a.source("timeout") != "default" {
+		timeout = a.Timeout
+	}
+	body, header, err := node.query(ctx, sql, min, timeout, accept)
 	if err != nil {
 		return err
 	}

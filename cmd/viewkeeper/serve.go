@@ -30,8 +30,7 @@ the same base.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context()) },
 	}
-	a.use(cmd.Flags(), "brokers", "catalog", "roles", "http", "advertise", "data-dir", "base", "lake", "node-id",
-		"memory-limit", "threads", "max-stale", "query-timeout", "log-level", "log-format")
+	a.use(cmd.Flags(), append(roleSettings(), "brokers", "roles", "advertise", "data-dir", "node-id")...)
 	return cmd
 }
 

@@ -4,6 +4,10 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/viewkeeper/viewkeeper/ddl"
+	"github.com/viewkeeper/viewkeeper/registry"
+	"github.com/viewkeeper/viewkeeper/registry/duckdb"
 )
 
 // Settings are the values of all settings, of every command. Each is declared
@@ -27,6 +31,15 @@ type Settings struct {
 	Lake        []string
 	MemoryLimit string
 	Threads     int
+
+	// What a definition may be. The same on every process of a catalog.
+	MaxBody      int
+	MaxStatement int
+	MaxDepth     int
+	MaxLeaves    int
+	MaxLayers    int
+	MaxNesting   int
+	MaxJoins     int
 
 	// How a node behaves.
 	MaxStale     time.Duration
@@ -77,8 +90,16 @@ func (s *Settings) define(f *pflag.FlagSet) {
 
 	f.StringVar(&s.Base, "base", "", "SQL `file` with what every node has before any DDL: schemas, types, tables, views, macros, inserts into its own tables")
 	f.StringArrayVar(&s.Lake, "lake", nil, "`directory` that definitions, queries and the base may read files from, relative paths from the first; may be repeated")
-	f.StringVar(&s.MemoryLimit, "memory-limit", "1GB", "`size` of memory that one engine may use before it is stopped, as 500MB or 2GB")
+	f.StringVar(&s.MemoryLimit, "memory-limit", "4GB", "`size` of memory that the engine which answers queries may use before it is stopped, as 500MB or 2GB")
 	f.IntVar(&s.Threads, "threads", 0, "`number` of threads that one engine may use (default: one a core)")
+
+	f.IntVar(&s.MaxBody, "max-body", ddl.DefaultLimits().MaxBody, "largest query of a definition, in `bytes`; this and the max- limits below must be the same on every process of a catalog")
+	f.IntVar(&s.MaxStatement, "max-statement", ddl.DefaultLimits().MaxChangeSet, "largest statement or change set, in `bytes`")
+	f.IntVar(&s.MaxDepth, "max-depth", registry.DefaultLimits.Depth, "longest `chain` of definitions that read one another")
+	f.IntVar(&s.MaxLeaves, "max-leaves", registry.DefaultLimits.Leaves, "largest `number` of relations that a definition scans, those that it reads expanded")
+	f.IntVar(&s.MaxLayers, "max-layers", registry.DefaultLimits.Layers, "largest `number` of GROUP BY, window and EXISTS layers on one path, the definitions that it reads expanded")
+	f.IntVar(&s.MaxNesting, "max-nesting", duckdb.DefaultNesting, "deepest `nesting` of expressions and subqueries in one text")
+	f.IntVar(&s.MaxJoins, "max-joins", duckdb.DefaultJoins, "largest `number` of joins in one text")
 
 	f.DurationVar(&s.MaxStale, "max-stale", 5*time.Minute, "`age` of what a node serves, without connection to Kafka, from which on it is not ready")
 	f.DurationVar(&s.QueryTimeout, "query-timeout", 5*time.Minute, "`time` after which a query is ended")
@@ -91,7 +112,7 @@ func (s *Settings) define(f *pflag.FlagSet) {
 	f.StringVarP(&s.Output, "output", "o", "", "`form` of the answer: table, json, and for query results csv (default: table on a terminal, else json)")
 	f.StringVar(&s.Author, "author", defaultAuthor(), "`who` submits a statement, shown with its decision")
 	f.StringVar(&s.Reason, "reason", "", "`why` a statement is submitted, shown with its decision")
-	f.DurationVar(&s.Timeout, "timeout", 30*time.Second, "`time` to wait for an answer")
+	f.DurationVar(&s.Timeout, "timeout", 30*time.Second, "`time` to wait for an answer; a query has the node's --query-timeout unless this is given")
 	f.StringVar(&s.Wait, "wait", "node", "until when a statement waits: `decided`, node (the node asked has it) or fleet (every live node has it)")
 
 	f.StringVarP(&s.Command, "command", "c", "", "SQL `text` to run")
@@ -106,6 +127,23 @@ func (s *Settings) define(f *pflag.FlagSet) {
 
 	f.StringVar(&s.LogLevel, "log-level", "info", "least `level` that is logged: debug, info, warn, error")
 	f.StringVar(&s.LogFormat, "log-format", "text", "`form` of the log: text or json")
+}
+
+// roleSettings are the settings of a process with roles, dev's among them.
+func roleSettings() []string {
+	return []string{
+		"base", "lake", "http", "catalog", "memory-limit", "threads", "max-stale", "query-timeout", "log-level", "log-format",
+		"max-body", "max-statement", "max-depth", "max-leaves", "max-layers", "max-nesting", "max-joins",
+	}
+}
+
+// sizes and limits are what the settings say that a definition may be.
+func (s *Settings) sizes() ddl.Limits {
+	return ddl.Limits{MaxBody: s.MaxBody, MaxChangeSet: s.MaxStatement}
+}
+
+func (s *Settings) limits() registry.Limits {
+	return registry.Limits{Depth: s.MaxDepth, Leaves: s.MaxLeaves, Layers: s.MaxLayers}
 }
 
 // use gives a command the flags of the named settings.

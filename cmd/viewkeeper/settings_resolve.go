@@ -193,8 +193,13 @@ func (s *Settings) validate() (problems []error) {
 	for _, role := range s.Roles {
 		oneOf("roles", role, "owner", "node")
 	}
-	if s.Nodes < 1 {
-		problems = append(problems, fmt.Errorf("--nodes is %d; at least one node is needed to answer", s.Nodes))
+	for name, value := range map[string]int{
+		"nodes": s.Nodes, "max-body": s.MaxBody, "max-statement": s.MaxStatement, "max-depth": s.MaxDepth,
+		"max-leaves": s.MaxLeaves, "max-layers": s.MaxLayers, "max-nesting": s.MaxNesting, "max-joins": s.MaxJoins,
+	} {
+		if value < 1 {
+			problems = append(problems, fmt.Errorf("--%s is %d; it takes a whole number from 1", name, value))
+		}
 	}
 	return problems
 }
