@@ -99,11 +99,15 @@ func (a *app) planner(ctx context.Context, cfg engine.Config, failed func(viewke
 	// --memory-limit is for queries. A planner reads no data, and must have the same
 	// limit everywhere: what is over it is refused.
 	cfg.ResidentLimit = engine.DefaultPlannerResident
+	policy, err := a.policy()
+	if err != nil {
+		return nil, nil, usagef("--require-column: %w", err)
+	}
 	planner, err := engine.StartPlanner(ctx, cfg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("starting the engine: %w", err)
 	}
-	base, err := registry.NewBase(ctx, planner, registry.BaseOptions{Limits: a.limits(), Sizes: a.sizes(), Log: cfg.Log, LoadFailure: failed})
+	base, err := registry.NewBase(ctx, planner, registry.BaseOptions{Limits: a.limits(), Sizes: a.sizes(), Policy: policy, Log: cfg.Log, LoadFailure: failed})
 	if err != nil {
 		return nil, nil, errors.Join(err, planner.Close())
 	}

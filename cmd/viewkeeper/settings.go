@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -40,6 +43,8 @@ type Settings struct {
 	MaxLayers    int
 	MaxNesting   int
 	MaxJoins     int
+	// RequireColumn holds demands on materialized definitions, see policy.
+	RequireColumn []string
 
 	// How a node behaves.
 	MaxStale     time.Duration
@@ -100,6 +105,7 @@ func (s *Settings) define(f *pflag.FlagSet) {
 	f.IntVar(&s.MaxLayers, "max-layers", registry.DefaultLimits.Layers, "largest `number` of GROUP BY, window and EXISTS layers on one path, the definitions that it reads expanded")
 	f.IntVar(&s.MaxNesting, "max-nesting", duckdb.DefaultNesting, "deepest `nesting` of expressions and subqueries in one text")
 	f.IntVar(&s.MaxJoins, "max-joins", duckdb.DefaultJoins, "largest `number` of joins in one text")
+	f.StringArrayVar(&s.RequireColumn, "require-column", nil, "`demand` on new materialized definitions, as 'audience|process_id:VARCHAR': one of these columns, of one of these types; may be repeated")
 
 	f.DurationVar(&s.MaxStale, "max-stale", 5*time.Minute, "`age` of what a node serves, without connection to Kafka, from which on it is not ready")
 	f.DurationVar(&s.QueryTimeout, "query-timeout", 5*time.Minute, "`time` after which a query is ended")
@@ -133,7 +139,7 @@ func (s *Settings) define(f *pflag.FlagSet) {
 func roleSettings() []string {
 	return []string{
 		"base", "lake", "http", "catalog", "memory-limit", "threads", "max-stale", "query-timeout", "log-level", "log-format",
-		"max-body", "max-statement", "max-depth", "max-leaves", "max-layers", "max-nesting", "max-joins",
+		"max-body", "max-statement", "max-depth", "max-leaves", "max-layers", "max-nesting", "max-joins", "require-column",
 	}
 }
 
@@ -144,6 +150,22 @@ func (s *Settings) sizes() ddl.Limits {
 
 func (s *Settings) limits() registry.Limits {
 	return registry.Limits{Depth: s.MaxDepth, Leaves: s.MaxLeaves, Layers: s.MaxLayers}
+}
+
+// policy reads the demands of --require-column.
+func (s *Settings) policy() (p registry.Policy, err error) {
+	for _, demand := range s.RequireColumn {
+		names, types, typed := strings.Cut(demand, ":")
+		column := registry.RequiredColumn{AnyOf: strings.Split(names, "|")}
+		if typed {
+			column.Types = strings.Split(types, "|")
+		}
+		if slices.Contains(column.AnyOf, "") || slices.Contains(column.Types, "") {
+			return p, fmt.Errorf("%q is not a demand; write it as 'audience|process_id:VARCHAR'", demand)
+		}
+		p.Require = append(p.Require, column)
+	}
+	return p, nil
 }
 
 // use gives a command the flags of the named settings.
