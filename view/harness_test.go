@@ -31,7 +31,7 @@ func fast() timing {
 }
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // startBroker runs a broker in memory with the catalog's topics.
 func startBroker(t *testing.T) *broker.Broker {

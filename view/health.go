@@ -129,7 +129,8 @@ func (n *Node) staleSince(now time.Time) time.Time {
 			since = t
 		}
 	}
-	if !h.down.IsZero() || h.pingErr != nil || n.following.fold.Collecting() {
+	from(h.down) // brokers that answer do not help where no view follows
+	if h.pingErr != nil || n.following.fold.Collecting() {
 		from(h.contact)
 	}
 	if h.replaced != nil {

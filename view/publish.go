@@ -21,7 +21,7 @@ func (n *Node) publishStatus(ctx context.Context) error {
 	config.Producer.Timeout = n.time.ping * 2 / 3
 	config.Producer.Retry.Max = 1
 	p, err := kafka.Bounded(ctx, func() (sarama.SyncProducer, error) {
-		return sarama.NewSyncProducer(n.settings.Brokers, config)
+		return sarama.NewSyncProducer(n.settings.Awake().Brokers, config)
 	}, func(p sarama.SyncProducer) { _ = p.Close() })
 	if err != nil {
 		return err

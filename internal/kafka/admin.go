@@ -18,7 +18,7 @@ type Admin struct {
 // OpenAdmin connects. It needs one broker that answers.
 func (s Settings) OpenAdmin(ctx context.Context) (*Admin, error) {
 	return Bounded(ctx, func() (*Admin, error) {
-		client, err := sarama.NewClient(s.Brokers, s.Sarama())
+		client, err := sarama.NewClient(s.Awake().Brokers, s.Sarama())
 		if err != nil {
 			return nil, fmt.Errorf("connecting to Kafka at %v: %w", s.Brokers, err)
 		}

@@ -208,7 +208,7 @@ func (e *Emitter) connect() (*producerLife, error) {
 	c.Producer.Idempotent = false
 	c.Producer.Retry.Max = 0
 	c.Producer.MaxMessageBytes = MaxMessageBytes // the emitter's own check comes first
-	client, err := sarama.NewClient(e.settings.Brokers, c)
+	client, err := sarama.NewClient(e.settings.Awake().Brokers, c)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to Kafka at %v: %w", e.settings.Brokers, err)
 	}

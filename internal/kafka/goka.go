@@ -21,14 +21,14 @@ func Hasher() func() hash.Hash32 { return goka.DefaultHasher() }
 // ProducerBuilder makes producers. Wrap it to wait for acks and to stay failed.
 func (s Settings) ProducerBuilder() goka.ProducerBuilder {
 	return func(brokers []string, clientID string, hasher func() hash.Hash32) (goka.Producer, error) {
-		return goka.ProducerBuilderWithConfig(s.Sarama())(brokers, clientID, hasher)
+		return goka.ProducerBuilderWithConfig(s.Sarama())(s.awake(brokers), clientID, hasher)
 	}
 }
 
 // ConsumerBuilder makes the consumers that read tables.
 func (s Settings) ConsumerBuilder() goka.SaramaConsumerBuilder {
 	return func(brokers []string, clientID string) (sarama.Consumer, error) {
-		return goka.SaramaConsumerBuilderWithConfig(s.Sarama())(brokers, clientID)
+		return goka.SaramaConsumerBuilderWithConfig(s.Sarama())(s.awake(brokers), clientID)
 	}
 }
 
@@ -36,7 +36,7 @@ func (s Settings) ConsumerBuilder() goka.SaramaConsumerBuilder {
 // a restart within the session time needs no rebalance; "" is a dynamic member.
 func (s Settings) ConsumerGroupBuilder(instanceID string) goka.ConsumerGroupBuilder {
 	return func(brokers []string, group, clientID string) (sarama.ConsumerGroup, error) {
-		return goka.ConsumerGroupBuilderWithConfig(s.group(instanceID))(brokers, group, clientID)
+		return goka.ConsumerGroupBuilderWithConfig(s.group(instanceID))(s.awake(brokers), group, clientID)
 	}
 }
 
@@ -52,6 +52,8 @@ func (s Settings) with(brokers []string) Settings {
 	s.Brokers = brokers
 	return s
 }
+
+func (s Settings) awake(brokers []string) []string { return s.with(brokers).Awake().Brokers }
 
 // ProcessorOptions is what every processor starts from. Options that come later
 // win, so that the processor wraps the builders it wants wrapped.

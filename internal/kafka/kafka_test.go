@@ -3,6 +3,7 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -313,5 +314,36 @@ func TestARunThatHangsIsAbandoned(t *testing.T) {
 	var a *kafka.AbandonedError
 	if !errors.As(err, &a) || a.Name != "it" {
 		t.Errorf("%v", err)
+	}
+}
+
+// A broker that takes connections and says nothing holds nobody up.
+func TestAwakePassesOverASilentBroker(t *testing.T) {
+	b, _ := start(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	s, err := kafka.NewSettings(viewkeeper.KafkaSettings{Brokers: []string{silent.Addr().String(), b.Addr()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Awake().Brokers; !slices.Equal(got, []string{b.Addr()}) {
+		t.Errorf("awake are %v", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), kafka.NetTimeout)
+	defer cancel()
+	a, err := s.OpenAdmin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	none, err := kafka.NewSettings(viewkeeper.KafkaSettings{Brokers: []string{"127.0.0.1:1", "127.0.0.1:2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := none.Awake().Brokers; len(got) != 2 {
+		t.Errorf("with nobody awake: %v", got)
 	}
 }

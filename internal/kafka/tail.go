@@ -21,7 +21,7 @@ func (s Settings) Tail(ctx context.Context, topic string, from int64, read func(
 	// A record ends the broker's wait at once; a longer one spares idle requests.
 	config.Consumer.MaxWaitTime = 250 * time.Millisecond
 	c, err := Bounded(ctx, func() (sarama.Consumer, error) {
-		return sarama.NewConsumer(s.Brokers, config)
+		return sarama.NewConsumer(s.Awake().Brokers, config)
 	}, func(c sarama.Consumer) { _ = c.Close() })
 	if err != nil {
 		return tailError(ctx, topic, err)
