@@ -48,6 +48,13 @@ func LoadCatalog(ctx context.Context, base *Base, rows []viewkeeper.Row, options
 	return c, nil
 }
 
+// CatalogAt gives the catalog that a factory was built from, for asking what the
+// judge would say to a statement over it ([Catalog.Check]). Nothing is planned
+// before it is asked. It shares the factory's base, whose other users it waits for.
+func CatalogAt(f *Factory, options CatalogOptions) *Catalog {
+	return &Catalog{base: f.base, options: options, current: f}
+}
+
 // Judge decides a submission, and when it is accepted makes it part of the
 // catalog. It is total: whatever a user submits gets a decision. The error is the
 // engine's own trouble (not that of the statement) or the context's; then nothing
@@ -108,7 +115,11 @@ func (c *Catalog) decide(ctx context.Context, s viewkeeper.Submission, advance b
 			return nil, err
 		}
 	}
-	return j.outcome(), nil
+	out = j.outcome()
+	if j.next != nil { // last, so that nothing that can fail comes after it
+		c.current = j.next
+	}
+	return out, nil
 }
 
 // panicPlace gives the innermost function of this module that a recovered panic

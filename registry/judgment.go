@@ -31,6 +31,8 @@ type judgment struct {
 
 	trial *trial
 	rows  []viewkeeper.Row
+	// next is the catalog after the statement, nil when it does not change.
+	next *Factory
 }
 
 // write is what becomes of one name.
@@ -100,6 +102,9 @@ func (j *judgment) form() *viewkeeper.Error {
 	if j.sub.ExpectVersion != nil {
 		if _, set := j.stmt.(*viewkeeper.ChangeSet); set {
 			return viewkeeper.Errorf(viewkeeper.CodeOption, "expect_version is not for a change set; leave it out, or send the statements one by one")
+		}
+		if _, set := j.stmt.(*viewkeeper.ChangeSet); set {
+			return viewkeeper.Errorf(viewkeeper.CodeOption, "expect_version is for a statement with exactly one target, not for change sets; leave it out, or send the statements one by one")
 		}
 		if n := len(targets(j.stmt)); n != 1 {
 			return viewkeeper.Errorf(viewkeeper.CodeOption,

@@ -10,7 +10,7 @@ import (
 )
 
 // try is points 4 to 8: build the catalog as it would be, and see who is hurt.
-// The catalog goes on only when the statement is accepted and advance is set.
+// next is set only when the statement is accepted and advance is set.
 func (j *judgment) try(ctx context.Context, advance bool) error {
 	rows := make([]viewkeeper.Row, 0, len(j.order))
 	for _, n := range j.order {
@@ -45,7 +45,7 @@ func (j *judgment) try(ctx context.Context, advance bool) error {
 	}
 	if advance {
 		keep = true
-		j.catalog.current = &Factory{base: j.base, version: j.version, graph: t.after}
+		j.next = &Factory{base: j.base, version: j.version, graph: t.after}
 	}
 	return nil
 }
@@ -287,8 +287,6 @@ func (j *judgment) summary() string {
 			outputs++
 		case w.rewritten:
 			rewritten = append(rewritten, c.Name)
-		case c.RenamedTo != nil:
-			verbs[c.Action] = append(verbs[c.Action], c.Name)
 		default:
 			verbs[c.Action] = append(verbs[c.Action], c.Name)
 		}
