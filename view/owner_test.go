@@ -25,6 +25,9 @@ type owner struct {
 	baseDigest string
 	// noDecisions leaves the decisions topic alone.
 	noDecisions bool
+	// rows are those that it wrote last, by view; last is its last commit row.
+	rows map[string]viewkeeper.Row
+	last *codec.Commit
 }
 
 func newOwner(t *testing.T, addr string) *owner {
@@ -44,7 +47,7 @@ func newOwner(t *testing.T, addr string) *owner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &owner{t: t, name: "owner-1", topics: topics, producer: p, topic: id}
+	return &owner{t: t, name: "owner-1", topics: topics, producer: p, topic: id, rows: map[string]viewkeeper.Row{}}
 }
 
 func settings(t *testing.T, addr string) kafka.Settings {
@@ -106,6 +109,7 @@ func (o *owner) accept(id string, changes ...change) viewkeeper.Decision {
 	o.commit(d, rows)
 	for _, r := range rows {
 		o.put(codec.Row{Row: r})
+		o.rows[r.Name.View] = r
 	}
 	o.decide(d)
 	return d
@@ -113,10 +117,11 @@ func (o *owner) accept(id string, changes ...change) viewkeeper.Decision {
 
 func (o *owner) commit(d viewkeeper.Decision, rows []viewkeeper.Row) {
 	o.t.Helper()
-	o.put(&codec.Commit{
+	o.last = &codec.Commit{
 		Version: d.Version, Epoch: o.epoch, Owner: o.name, At: d.At, BaseDigest: o.baseDigest,
 		DefinitionsTopic: o.topic, Decisions: []viewkeeper.Decision{d}, Rows: rows,
-	})
+	}
+	o.put(o.last)
 }
 
 func (o *owner) decide(d viewkeeper.Decision) {
