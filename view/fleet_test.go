@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -114,5 +115,66 @@ func TestWhoLivesIsToldByTheBrokersClock(t *testing.T) {
 		if got := live(after); got != want {
 			t.Errorf("after %s %d nodes live, want %d", after, got, want)
 		}
+	}
+}
+
+func nodesEnd(t *testing.T, addr string) int64 {
+	t.Helper()
+	a, err := settings(t, addr).OpenAdmin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	end, err := a.EndOffset(t.Context(), topics.Nodes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return end
+}
+
+// What changes at once goes out at once; what changes often goes out together.
+func TestStatusIsPublishedAtOnceAndNotTooOften(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	clocks := fast()
+	clocks.publishMin, clocks.publishMax = 300*time.Millisecond, time.Hour
+	clocks.noOwner = time.Hour
+	n := run(t, config(t, b.Addr(), "n1"), clocks)
+	published := func(ok func(viewkeeper.Status) bool) {
+		t.Helper()
+		n.until("a published status", func() bool {
+			all, _ := n.Nodes()
+			return len(all) == 1 && ok(all[0])
+		})
+	}
+	published(func(s viewkeeper.Status) bool { return s.Ready })
+	before := nodesEnd(t, b.Addr())
+	for i := range 200 {
+		n.SetDegraded(viewkeeper.ReasonEngineDown, fmt.Sprint("time ", i))
+	}
+	published(func(s viewkeeper.Status) bool { return s.Details[viewkeeper.ReasonEngineDown] == "time 199" })
+	if written := nodesEnd(t, b.Addr()) - before; written > 3 {
+		t.Errorf("%d records for changes that came together", written)
+	}
+}
+
+// A node that only reads writes nothing, and still sees the others.
+func TestReadOnly(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	cfg := config(t, b.Addr(), "silent")
+	cfg.ReadOnly = true
+	silent := run(t, cfg, fast())
+	silent.ready()
+	if end := nodesEnd(t, b.Addr()); end != 0 {
+		t.Errorf("%d records on the nodes topic", end)
+	}
+	run(t, config(t, b.Addr(), "n1"), fast())
+	silent.sees("n1")
+	o.accept("", view("v", "SELECT a FROM t"))
+	if reached, missing, err := silent.WaitFleet(t.Context(), 1); err != nil || !slices.Equal(reached, []string{"n1"}) || len(missing) != 0 {
+		t.Errorf("%v, %v, %v", reached, missing, err)
 	}
 }
