@@ -38,6 +38,19 @@ func (c *conn) exec(ctx context.Context, text string) error {
 	return err
 }
 
+// script runs statements of this package's own making, one after the other, at
+// half of what preparing each costs. The first error ends it.
+func (c *conn) script(ctx context.Context, text string) error {
+	var res bindings.Result
+	defer bindings.DestroyResult(&res)
+	return c.during(ctx, func() error {
+		if bindings.Query(c.handle, text, &res) == bindings.StateError {
+			return parseEngineError(bindings.ResultError(&res))
+		}
+		return nil
+	})
+}
+
 // query runs one statement and gives all of its rows, every column as text and
 // NULL as "". It is for small answers: the columns must be VARCHAR.
 func (c *conn) query(ctx context.Context, text string, args ...string) ([][]string, error) {
@@ -156,13 +169,8 @@ func (c *conn) during(ctx context.Context, f func() error) error {
 		return f()
 	}
 	finished, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
+	unwatch := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		select {
-		case <-finished:
-			return
-		case <-ctx.Done():
-		}
 		again := time.NewTicker(time.Millisecond)
 		defer again.Stop()
 		for {
@@ -173,10 +181,12 @@ func (c *conn) during(ctx context.Context, f func() error) error {
 			case <-again.C:
 			}
 		}
-	}()
+	})
 	err := f()
 	close(finished)
-	<-stopped
+	if !unwatch() {
+		<-stopped // an interrupt after this would hit the next statement
+	}
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

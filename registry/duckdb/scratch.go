@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/registry"
@@ -62,36 +63,57 @@ func (s *scratch) change(ctx context.Context, stubs []registry.Stub) error {
 		}
 		s.open, s.before = true, s.now.clone()
 	}
-	for _, stub := range stubs {
-		var err error
-		if stub.Columns == nil {
-			err = s.drop(ctx, stub.Name)
-		} else {
-			err = s.create(ctx, stub)
+	var script strings.Builder
+	run := func(last viewkeeper.Name) error {
+		if script.Len() == 0 {
+			return nil
+		}
+		err := s.conn.script(ctx, script.String())
+		script.Reset()
+		if err != nil {
+			return fmt.Errorf("duckdb: the stubs up to %s: %w", last, err)
+		}
+		return nil
+	}
+	for i, stub := range stubs {
+		err := s.plan(&script, stub)
+		if err == nil && (script.Len() > scriptBytes || i == len(stubs)-1) {
+			err = run(stub.Name)
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("duckdb: the stub of %s: %w", stub.Name, err), s.settle(context.WithoutCancel(ctx), false))
+			return errors.Join(err, s.settle(context.WithoutCancel(ctx), false))
 		}
 	}
 	return nil
 }
 
-func (s *scratch) create(ctx context.Context, stub registry.Stub) error {
+// scriptBytes is about how much SQL goes to the engine at once. Between two batches a
+// context that is over is seen.
+const scriptBytes = 16 << 10
+
+// plan writes the statements that make one change, and notes it as made.
+func (s *scratch) plan(script *strings.Builder, stub registry.Stub) error {
 	n := stub.Name
+	if stub.Columns == nil {
+		s.planDrop(script, n)
+		return nil
+	}
 	if s.base.has(n) {
-		return errors.New("the base has a relation of that name")
+		return fmt.Errorf("duckdb: the stub of %s: the base has a relation of that name", n)
+	}
+	for _, c := range stub.Columns {
+		// The type is the only text here that is not quoted.
+		if strings.Contains(c.Type, ";") && !isOneType(c.Type) {
+			return fmt.Errorf("duckdb: the stub of %s: %q is not a type", n, c.Type)
+		}
 	}
 	if !s.now.stubs[n] && !s.base.schemas[n.Schema] {
 		if s.now.schemas[n.Schema] == 0 {
-			if err := s.conn.exec(ctx, "CREATE SCHEMA "+viewkeeper.QuoteIdent(n.Schema)); err != nil {
-				return err
-			}
+			script.WriteString("CREATE SCHEMA " + viewkeeper.QuoteIdent(n.Schema) + ";\n")
 		}
 		s.now.schemas[n.Schema]++
 	}
-	if err := s.conn.exec(ctx, "CREATE OR REPLACE VIEW "+n.SQL()+" AS "+emptyRelation(stub.Columns)); err != nil {
-		return err
-	}
+	script.WriteString("CREATE OR REPLACE VIEW " + n.SQL() + " AS " + emptyRelation(stub.Columns) + ";\n")
 	s.now.stubs[n] = true
 	delete(s.now.untyped, n)
 	for _, c := range stub.Columns {
@@ -102,23 +124,30 @@ func (s *scratch) create(ctx context.Context, stub registry.Stub) error {
 	return nil
 }
 
-func (s *scratch) drop(ctx context.Context, n viewkeeper.Name) error {
+// isOneType reports whether no statement can end within a type's text.
+func isOneType(t string) bool {
+	for _, tok := range lex(t) {
+		if tok.is(t, ";") {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *scratch) planDrop(script *strings.Builder, n viewkeeper.Name) {
 	if !s.now.stubs[n] {
-		return nil
+		return
 	}
-	if err := s.conn.exec(ctx, "DROP VIEW "+n.SQL()); err != nil {
-		return err
-	}
+	script.WriteString("DROP VIEW " + n.SQL() + ";\n")
 	delete(s.now.stubs, n)
 	delete(s.now.untyped, n)
 	if s.base.schemas[n.Schema] {
-		return nil
+		return
 	}
-	if s.now.schemas[n.Schema]--; s.now.schemas[n.Schema] > 0 {
-		return nil
+	if s.now.schemas[n.Schema]--; s.now.schemas[n.Schema] == 0 {
+		delete(s.now.schemas, n.Schema)
+		script.WriteString("DROP SCHEMA " + viewkeeper.QuoteIdent(n.Schema) + ";\n")
 	}
-	delete(s.now.schemas, n.Schema)
-	return s.conn.exec(ctx, "DROP SCHEMA "+viewkeeper.QuoteIdent(n.Schema))
 }
 
 // settle ends the trial, if one is open.
