@@ -45,6 +45,7 @@ func LoadCatalog(ctx context.Context, base *Base, rows []viewkeeper.Row, options
 		return nil, err
 	}
 	c.current = f
+	base.flush(ctx, f.graph)
 	return c, nil
 }
 

@@ -36,7 +36,7 @@ func TestCost(t *testing.T) {
 	if err := r.Reload(t.Context(), 2001, rows); err != nil {
 		t.Fatal(err)
 	}
-	check("first load", "parse 11/2001 bind 22/2001 stubs 1001 settle 1")
+	check("first load", "parse 11/2001 bind 24/2001 stubs 2001 settle 2")
 
 	if err := r.Reload(t.Context(), 2002, rows); err != nil {
 		t.Fatal(err)
@@ -53,8 +53,7 @@ func TestCost(t *testing.T) {
 		}
 	}
 	advance(2003, "CREATE VIEW top7 AS SELECT a + 1 AS a FROM mid7")
-	// 1000 stubs of the top wait since the load.
-	check("a leaf", "parse 1/1 bind 2/1 stubs 1000 settle 1")
+	check("a leaf", "parse 1/1 bind 1/1 stubs 0 settle 1")
 	advance(2004, "CREATE VIEW root AS SELECT a, d FROM u WHERE a > 0")
 	check("a root that keeps its columns", "parse 1/1 bind 1/1 stubs 0 settle 1")
 	advance(2005, "CREATE VIEW mid7 AS SELECT a + 0 AS a, 1 AS one FROM root")
@@ -126,7 +125,7 @@ func TestChecksBetweenCommits(t *testing.T) {
 			}
 		}
 	}
-	if planner.reset > 0 || planner.stubs > 1100 { // 1000 wait since the load
+	if planner.reset > 0 || planner.stubs > 100 {
 		t.Errorf("%d resets, %d stubs", planner.reset, planner.stubs)
 	}
 }

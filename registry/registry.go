@@ -107,6 +107,7 @@ func (r *Registry) replace(ctx context.Context, version viewkeeper.Version, rows
 	if r.options.Swapped != nil {
 		r.options.Swapped(Swap{Before: cur, After: next, Changed: d.changed})
 	}
+	next.base.flush(ctx, next.graph)
 	return nil
 }
 

@@ -207,21 +207,43 @@ func (t *session) bind(queries []Query) ([]Bound, error) {
 			if err := t.ready(); err != nil {
 				return nil, noLoss{err}
 			}
-			stubs := slices.SortedFunc(maps.Values(t.unsent), func(a, b Stub) int { return a.Name.Compare(b.Name) })
-			t.open = true
-			for len(stubs) > stubBatch {
-				if _, err := t.base.planner.Bind(t.ctx, stubs[:stubBatch], nil); err != nil {
-					return nil, err
-				}
-				stubs = stubs[stubBatch:]
-			}
-			bound, err := t.base.planner.Bind(t.ctx, stubs, qs)
-			if err == nil {
-				t.unsent = map[viewkeeper.Name]Stub{}
-			}
-			return bound, err
+			return t.send(qs)
 		},
 		func(e *PlanError) Bound { return Bound{Err: e} })
+}
+
+// send sends the unsent stubs, with queries to be planned over them.
+func (t *session) send(qs []Query) ([]Bound, error) {
+	stubs := slices.SortedFunc(maps.Values(t.unsent), func(a, b Stub) int { return a.Name.Compare(b.Name) })
+	t.open = true
+	for len(stubs) > stubBatch {
+		if _, err := t.base.planner.Bind(t.ctx, stubs[:stubBatch], nil); err != nil {
+			return nil, err
+		}
+		stubs = stubs[stubBatch:]
+	}
+	bound, err := t.base.planner.Bind(t.ctx, stubs, qs)
+	if err == nil {
+		t.unsent = map[viewkeeper.Name]Stub{}
+	}
+	return bound, err
+}
+
+// flush sends the stubs of g that wait for the next trial when they are so many
+// that it would feel them, as after a load. It is an optimisation: when it fails,
+// the next trial sends them, or finds the same trouble.
+func (b *Base) flush(ctx context.Context, g *graph) {
+	t := b.begin(ctx, g)
+	sent := false
+	defer func() { t.end(sent, g) }()
+	if len(t.unsent) < stubBatch || t.ready() != nil {
+		return
+	}
+	if _, err := t.send(nil); err != nil {
+		t.base.scratch.stale = true
+		return
+	}
+	sent = true
 }
 
 // noLoss marks an error during which no query was at work: whatever it is, no

@@ -116,7 +116,10 @@ func (l *linter) outputNames() {
 		}
 		first = false
 		seen := map[string]bool{}
-		if s.Star && len(s.Joins) == 0 {
+		for _, c := range create.Columns { // the rest keep the query's names beside them
+			seen[viewkeeper.Fold(c)] = true
+		}
+		if s.Star && len(s.Joins) == 0 && len(create.Columns) == 0 {
 			for k := range s.Sources {
 				for _, c := range l.sourceColumns(l.after(), s, k) {
 					l.duplicate(seen, c.Name, -1)
@@ -127,7 +130,7 @@ func (l *linter) outputNames() {
 			if k >= len(create.Columns) && item.Name == "" {
 				l.add(viewkeeper.WarnUnnamedColumn, l.at(item.At), "a column of %s has no name of its own, and the one that the engine makes up may differ by version; give it one with AS", l.entry.name())
 			}
-			if item.Name != "" && len(create.Columns) == 0 {
+			if item.Name != "" && k >= len(create.Columns) && !(s.Star && len(create.Columns) > 0) {
 				l.duplicate(seen, item.Name, l.at(item.At))
 			}
 		}
