@@ -133,6 +133,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 		follower: newFollower(table, end), queue: newQueue(l.cfg.QueueBytes), failed: l.fail,
 		lastWritten: -1, healedTo: -1, sweep: make(chan []*sarama.ProducerMessage, 1),
 	}
+	o.follower.moved = o.finish
 	fenceAt, err := o.writeFence(table.EpochBase())
 	if err != nil {
 		return o, err
@@ -177,7 +178,6 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	if err := o.reload(); err != nil {
 		return o, err
 	}
-	o.follower.with(func(*fold.Fold) { o.follower.moved = o.finish })
 	o.board.update(func(s *Status) {
 		*s = Status{State: StateOwner, Since: s.Since, Epoch: o.epoch, Version: o.last.Version}
 	})

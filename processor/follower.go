@@ -54,8 +54,9 @@ func (f *follower) read(ctx context.Context, m *sarama.ConsumerMessage) error {
 	f.mu.Lock()
 	close(f.changed)
 	f.changed = make(chan struct{})
+	moved := f.moved // which the claim sets while records come in already
 	f.mu.Unlock()
-	f.moved(next)
+	moved(next)
 	return nil
 }
 
