@@ -30,8 +30,7 @@ func (s Settings) Awake() Settings {
 	}
 	for range asked {
 		if alive := <-answers; len(alive) > 0 {
-			s.Brokers = alive
-			return s
+			return s.with(alive) // a copy: those asked may still be reading s
 		}
 	}
 	return s
