@@ -1,10 +1,11 @@
 // Package duckdb is the engine on DuckDB: the planner that the registry asks,
 // and the side that answers queries. It is the only package that imports DuckDB.
 //
-// The planner's path of one query goes down these files: lex and gate refuse
-// what must not reach the engine's parser or planner, walk reads the engine's own
-// syntax tree for references, macros, files and limits, scratch keeps the stubs
-// that a query is bound over, and bind asks the engine for its columns.
+// The planner's path of one query goes down these files: lex, precheck and gate
+// refuse what must not reach the engine's parser or planner; walk and the files
+// after it read the engine's own syntax tree for references (cte, places), what is
+// called (functions, macros, amplify) and files; scratch keeps the stubs that a query
+// is bound over; and bind asks the engine for its columns (types, nulls, parquet).
 //
 // The server's files begin with serve: serve_apply makes the real views,
 // serve_gate and serve_query start a query, serve_body streams its rows, which

@@ -66,10 +66,10 @@ func (w *walker) refusal(err error, source func(int) int) (*registry.PlanError, 
 	if !errors.As(err, &e) {
 		return nil, err
 	}
-	switch viewkeeper.Fold(strings.ReplaceAll(e.Type, " ", "")) {
-	case "outofmemory", "fatal", "internal", "interrupt":
-		return nil, &registry.LostError{Detail: e.Type + ": " + tidy(e.Message)}
-	case "transactioncontext":
+	if lost := lostEngine(e); lost != nil {
+		return nil, lost
+	}
+	if viewkeeper.Fold(e.Type) == "transactioncontext" {
 		return nil, err
 	}
 	at := source(e.Position)
@@ -81,6 +81,16 @@ func (w *walker) refusal(err error, source func(int) int) (*registry.PlanError, 
 		return w.unreadable(message), nil
 	}
 	return &registry.PlanError{Code: viewkeeper.CodeBind, Message: message, At: w.locate(at, message)}, nil
+}
+
+// lostEngine gives the LostError that an error of the engine comes to, or nil. After
+// these it does not give memory back, or refuses everything.
+func lostEngine(e *engineError) error {
+	switch viewkeeper.Fold(strings.ReplaceAll(e.Type, " ", "")) {
+	case "outofmemory", "fatal", "internal", "interrupt":
+		return &registry.LostError{Detail: e.Type + ": " + tidy(e.Message)}
+	}
+	return nil
 }
 
 var quotedName = regexp.MustCompile(`"((?:[^"]|"")+)"`)

@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -111,6 +112,12 @@ func (g *gate) tree(ctx context.Context, text string, tokens []token) (object, *
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
+		}
+		var engine *engineError
+		if errors.As(err, &engine) {
+			if lost := lostEngine(engine); lost != nil {
+				return nil, nil, lost
+			}
 		}
 		return nil, nil, fmt.Errorf("duckdb: the parser: %w", err)
 	}
