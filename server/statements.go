@@ -2,26 +2,13 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/viewkeeper/viewkeeper"
-	"github.com/viewkeeper/viewkeeper/codec"
-	"github.com/viewkeeper/viewkeeper/ddl"
 )
-
-// statementBody is the JSON form of a statement.
-type statementBody struct {
-	SQL           string              `json:"sql"`
-	ID            string              `json:"id"`
-	ExpectVersion *viewkeeper.Version `json:"expect_version"`
-	Reason        string              `json:"reason"`
-}
 
 // fleetAnswer is a decision with who has it, for wait=node and wait=fleet. A client
 // that finds Missing empty may rely on every node.
@@ -77,91 +64,6 @@ func (s *Server) postStatement(w http.ResponseWriter, r *http.Request) *Problem 
 	}
 	s.answerDecision(ctx, w, decision, wait)
 	return nil
-}
-
-// readSubmission reads a statement from a request's body and headers.
-func (s *Server) readSubmission(w http.ResponseWriter, r *http.Request) (viewkeeper.Submission, *Problem) {
-	none := viewkeeper.Submission{}
-	limit := s.cfg.Limits.MaxChangeSet
-	if isJSON(r) {
-		limit = 2*limit + 4096
-	}
-	text, problem := readBody(w, r, limit)
-	if problem != nil {
-		return none, problem
-	}
-	body := statementBody{SQL: string(text)}
-	if isJSON(r) {
-		body.SQL = ""
-		if problem := decodeJSON(text, &body); problem != nil {
-			return none, problem
-		}
-	}
-	if strings.TrimSpace(body.SQL) == "" {
-		return none, problemf(http.StatusBadRequest, CodeBadRequest, "there is no SQL text in the body; send one DDL statement or one change set")
-	}
-	if len(body.SQL) > s.cfg.Limits.MaxChangeSet {
-		return none, problemf(http.StatusRequestEntityTooLarge, viewkeeper.CodeTooLarge,
-			"the statement is %d bytes long and the limit is %d; nothing was written", len(body.SQL), s.cfg.Limits.MaxChangeSet)
-	}
-	if key := r.Header.Get("Idempotency-Key"); key != "" {
-		if body.ID != "" && body.ID != key {
-			return none, problemf(http.StatusBadRequest, CodeBadRequest, "the Idempotency-Key is %q and the id in the body %q; give one of them", key, body.ID)
-		}
-		body.ID = key
-	}
-	if body.ID != "" {
-		if err := codec.CheckID(body.ID); err != nil {
-			return none, problemf(http.StatusBadRequest, CodeBadRequest, "the statement id: %v", err)
-		}
-	}
-	return viewkeeper.Submission{
-		SQL: body.SQL, ID: body.ID, ExpectVersion: body.ExpectVersion, Reason: body.Reason,
-		Author: author(r), Traceparent: r.Header.Get("Traceparent"), Offset: -1,
-	}, nil
-}
-
-// author is what the producer says of itself.
-func author(r *http.Request) string {
-	if a := r.Header.Get("X-Author"); a != "" {
-		return a
-	}
-	user, _, _ := r.BasicAuth()
-	return user
-}
-
-// NewStatementID makes a random statement id.
-func NewStatementID() string {
-	var b [16]byte
-	// crypto/rand never fails; it ends the process instead.
-	_, _ = rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
-
-// RecordKey gives the key of a statement's record: the name of its one target, or
-// for a change set, a drop of several, or a text that does not parse, one that is
-// made of the statement id: as unique as the id, and never a definition's name,
-// whatever id a client chose. The error is the parser's; the key is good also with
-// it, since to refuse is the judge's.
-func RecordKey(limits ddl.Limits, sql, id string) (string, error) {
-	unique := "statement:" + id
-	st, err := limits.Parse(sql)
-	if err != nil {
-		return unique, err
-	}
-	switch st := st.(type) {
-	case *viewkeeper.Create:
-		return st.Name.String(), nil
-	case *viewkeeper.Comment:
-		return st.Name.String(), nil
-	case *viewkeeper.Rename:
-		return st.From.String(), nil
-	case *viewkeeper.Drop:
-		if len(st.Names) == 1 {
-			return st.Names[0].String(), nil
-		}
-	}
-	return unique, nil
 }
 
 func noOwner(st viewkeeper.Status) *Problem {
@@ -250,33 +152,5 @@ func (s *Server) getStatement(w http.ResponseWriter, r *http.Request) *Problem {
 	default:
 		return problemf(http.StatusNotFound, viewkeeper.CodeNotFound, "no statement with id %q was seen on this node (yet)", id)
 	}
-	return nil
-}
-
-// postCheck says what the judge would say. Nothing is written.
-func (s *Server) postCheck(w http.ResponseWriter, r *http.Request) *Problem {
-	sub, problem := s.readSubmission(w, r)
-	if problem != nil {
-		return problem
-	}
-	if problem := notReady(s.cfg.Node.Status()); problem != nil {
-		return problem
-	}
-	if sub.ID == "" {
-		sub.ID = "check"
-	}
-	// The key is checked only against what a producer chose; here nobody did.
-	sub.Key, _ = RecordKey(s.cfg.Limits, sub.SQL, sub.ID)
-	sub.At = time.Now().UTC()
-	d, at, err := s.cfg.Checker.Check(r.Context(), sub)
-	if err != nil {
-		return engineProblem(sub.SQL, err)
-	}
-	d = d.ForClient()
-	d.Normalize()
-	writeJSON(w, http.StatusOK, struct {
-		Decision  viewkeeper.Decision `json:"decision"`
-		AtVersion viewkeeper.Version  `json:"at_version"`
-	}{d, at})
 	return nil
 }

@@ -162,12 +162,16 @@ func (a *app) devRun(ctx context.Context, addr, ready string, cfg engine.Config,
 		return err
 	}
 	file := devFile{Kafka: addr, Catalog: a.Catalog, PID: os.Getpid()}
+	stopped := ctx // ends when dev is told to stop; the group's also when a part fails
 	group, ctx := errgroup.WithContext(ctx)
 	var nodes []*node
 	fail := func(err error) error {
 		// What was started stops with the group's context.
 		group.Go(func() error { return err })
-		return group.Wait()
+		if err := group.Wait(); stopped.Err() == nil {
+			return err
+		}
+		return nil
 	}
 	for i, l := range listeners {
 		id := fmt.Sprintf("node-%d", i+1)
@@ -203,7 +207,7 @@ func (a *app) devRun(ctx context.Context, addr, ready string, cfg engine.Config,
 		<-ctx.Done()
 		return nil
 	})
-	if err := group.Wait(); err != nil {
+	if err := group.Wait(); err != nil && stopped.Err() == nil {
 		return fmt.Errorf("dev can't go on: %w; its log is %s", err, filepath.Join(a.Dir, "dev.log"))
 	}
 	fmt.Fprintln(a.err, "stopped; the same --dir continues here")

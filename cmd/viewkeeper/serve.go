@@ -56,29 +56,41 @@ func (a *app) serve(ctx context.Context) error {
 		kafka: settings.KafkaSettings, catalog: topics.Catalog, id: orText(a.NodeID, advertise),
 		engine: engines, metrics: newMetrics(), log: log,
 	}
+	stopped := ctx // ends when the process is told to stop; the group's also when a part fails
 	group, ctx := errgroup.WithContext(ctx)
-	if slices.Contains(a.Roles, "owner") {
-		o, err := a.newOwner(ctx, spec)
-		if err != nil {
-			return errors.Join(err, listener.Close())
-		}
-		group.Go(func() error { return o.run(ctx) })
-		if !slices.Contains(a.Roles, "node") {
-			group.Go(func() error { return serveOwner(ctx, listener, o, spec) })
-		}
+	if err := a.startRoles(ctx, group, listener, advertise, spec); err != nil {
+		// What was started stops with the group's context.
+		group.Go(func() error { return errors.Join(err, listener.Close()) })
+	} else {
+		log.Info("started", "catalog", topics.Catalog, "node", spec.id, "http", listener.Addr(), "roles", a.Roles)
 	}
-	if slices.Contains(a.Roles, "node") {
-		n, err := a.newNode(ctx, nodeSpec{ownerSpec: spec, listener: listener, advertise: advertise, dataDir: filepath.Join(a.DataDir, topics.Catalog)})
-		if err != nil {
-			return errors.Join(err, listener.Close())
-		}
-		group.Go(func() error { return n.run(ctx) })
-	}
-	log.Info("started", "catalog", topics.Catalog, "node", spec.id, "http", listener.Addr(), "roles", a.Roles)
-	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+	if err := group.Wait(); err != nil && stopped.Err() == nil {
 		return fmt.Errorf("the process can't go on: %w", err)
 	}
 	log.Info("stopped")
+	return nil
+}
+
+// startRoles starts what --roles names in a group.
+func (a *app) startRoles(ctx context.Context, group *errgroup.Group, listener net.Listener, advertise string, spec ownerSpec) error {
+	isNode := slices.Contains(a.Roles, "node")
+	if slices.Contains(a.Roles, "owner") {
+		o, err := a.newOwner(ctx, spec)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return o.run(ctx) })
+		if !isNode {
+			group.Go(func() error { return serveOwner(ctx, listener, o, spec) })
+		}
+	}
+	if isNode {
+		n, err := a.newNode(ctx, nodeSpec{ownerSpec: spec, listener: listener, advertise: advertise, dataDir: filepath.Join(a.DataDir, spec.catalog)})
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return n.run(ctx) })
+	}
 	return nil
 }
 

@@ -25,20 +25,21 @@ const module = "github.com/viewkeeper/viewkeeper"
 // beside it: the law speaks of tokens (when two texts are the same, how a rename
 // rewrites), and a second tokenizer would be a second truth.
 var layers = map[string][]string{
-	"":                       {},
-	"ddl":                    {""},
-	"codec":                  {""},
-	"registry":               {"", "ddl"},
-	"registry/duckdb":        {"", "ddl", "registry"},
-	"registry/duckdb/engine": {"", "ddl", "registry", "registry/duckdb"},
-	"registry/registrytest":  {"", "ddl", "registry"},
-	"internal/fold":          {"", "codec"},
-	"internal/kafka":         {"", "codec"},
-	"internal/broker":        {""},
-	"processor":              {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka"},
-	"view":                   {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka", "view/internal/history"},
-	"view/internal/history":  {""},
-	"server":                 {"", "ddl", "registry"},
+	"":                        {},
+	"ddl":                     {""},
+	"codec":                   {""},
+	"registry":                {"", "ddl"},
+	"registry/duckdb":         {"", "ddl", "registry"},
+	"registry/duckdb/engine":  {"", "ddl", "registry", "registry/duckdb"},
+	"registry/registrytest":   {"", "ddl", "registry"},
+	"internal/fold":           {"", "codec"},
+	"internal/kafka":          {"", "codec"},
+	"internal/broker":         {""},
+	"processor":               {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka"},
+	"view":                    {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka", "view/internal/history"},
+	"view/internal/history":   {""},
+	"server":                  {"", "ddl", "codec", "registry", "server/internal/rowtext"},
+	"server/internal/rowtext": {},
 }
 
 // duckdbOnly is the engine's library: only the packages under registry/duckdb

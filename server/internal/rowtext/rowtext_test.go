@@ -138,7 +138,7 @@ func TestStringRepairsBytes(t *testing.T) {
 func fromJSON(t *testing.T, kind arrow.DataType, rows string) arrow.RecordBatch {
 	t.Helper()
 	schema := arrow.NewSchema([]arrow.Field{{Name: "c", Type: kind, Nullable: true}}, nil)
-	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows), array.WithUseNumber())
+	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows))
 	if err != nil {
 		t.Fatal(err)
 	}
