@@ -27,8 +27,12 @@ the query that runs.
 
 // prompt reads statements from a terminal until its end.
 func (a *app) prompt(s *session) error {
-	// Ctrl-C at the prompt gives up a line and not the process, as main has it.
+	// Ctrl-C gives up a line or a query, and not the process as main has it: also in
+	// the moments when neither liner nor a query listens for it.
 	signal.Reset(os.Interrupt)
+	swallowed := make(chan os.Signal, 1)
+	signal.Notify(swallowed, os.Interrupt)
+	defer signal.Stop(swallowed)
 	line := liner.NewLiner()
 	defer line.Close()
 	line.SetCtrlCAborts(true)

@@ -179,6 +179,8 @@ func TestPrompt(t *testing.T) {
 	// Ctrl-C gives up a line, and a query that runs, but not the prompt.
 	term.send("SELECT nonsense\r")
 	term.expect("..> ")
+	term.send("FROM") // its echo shows that the line is being edited
+	term.expect("FROM")
 	term.send("\x03")
 	term.expect("vk> ")
 	term.send("SELECT forever;\r")
