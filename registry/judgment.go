@@ -103,9 +103,6 @@ func (j *judgment) form() *viewkeeper.Error {
 		if _, set := j.stmt.(*viewkeeper.ChangeSet); set {
 			return viewkeeper.Errorf(viewkeeper.CodeOption, "expect_version is not for a change set; leave it out, or send the statements one by one")
 		}
-		if _, set := j.stmt.(*viewkeeper.ChangeSet); set {
-			return viewkeeper.Errorf(viewkeeper.CodeOption, "expect_version is for a statement with exactly one target, not for change sets; leave it out, or send the statements one by one")
-		}
 		if n := len(targets(j.stmt)); n != 1 {
 			return viewkeeper.Errorf(viewkeeper.CodeOption,
 				"expect_version is for a statement with exactly one target, and this one has %d; leave it out, or send statements one by one", n)
