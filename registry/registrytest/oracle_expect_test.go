@@ -273,7 +273,7 @@ func (e *expectation) drop(c change, defs definitions, base tables) bool {
 			lost := false
 			for i, m := range meanings(d, defs, base) {
 				_, there := resolve(*d.body.refs()[i], n, e.post, base)
-				lost = lost || !there && defs[m] != nil
+				lost = lost || !there && defs[m] != nil && base[m] == nil
 			}
 			if lost {
 				delete(e.post, n)
