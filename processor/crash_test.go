@@ -37,7 +37,7 @@ func TestCrashAfterEachRecord(t *testing.T) {
 		t.Skip("many runs")
 	}
 	w := newWorld(t)
-	const most = 40
+	const most = 34
 	var crashes [most]bool
 	t.Run("n", func(t *testing.T) {
 		for n := range most {

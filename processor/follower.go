@@ -22,9 +22,8 @@ type follower struct {
 
 	mu      sync.Mutex
 	fold    *fold.Fold
-	own     *codec.Fence // the owner's fence
-	epoch   viewkeeper.Epoch
-	changed chan struct{} // closed at the next record
+	epoch   viewkeeper.Epoch // the owner's
+	changed chan struct{}    // closed at the next record
 }
 
 func newFollower(f *fold.Fold, end func(context.Context) (int64, error)) *follower {

@@ -52,7 +52,7 @@ func TestFences(t *testing.T) {
 	higher := func(than viewkeeper.Epoch) func(Status) bool {
 		return func(s Status) bool { return s.State == StateOwner && s.Epoch > than }
 	}
-	epoch = m.waitFor("another epoch", higher(epoch)).Epoch
+	m.waitFor("another epoch", higher(epoch))
 	w.write(tableMessage(w.topics.Table(), &codec.Fence{Nonce: "ab", EpochBase: 1000, Owner: "stranger"}))
 	s := m.waitFor("another epoch", higher(1000))
 	if s.Err != "" {
