@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -59,6 +60,12 @@ func (c *client) send(ctx context.Context, method, path string, body []byte, hea
 		err = op.Err
 	}
 	return nil, unreachablef("no node answers at %s (%w); start one with 'viewkeeper dev' or 'viewkeeper serve', or name it with --server", c.base, err)
+}
+
+// neverSent reports whether a request failed before any of it left.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // get asks for a JSON document. raw is the document as it came.
@@ -157,6 +164,10 @@ func (c *client) post(ctx context.Context, path string, sub viewkeeper.Submissio
 		header.Set("X-Author", sub.Author)
 	}
 	resp, err := c.send(ctx, http.MethodPost, path, body, header)
+	if err != nil && exitCode(err) == exitUnreachable && !neverSent(err) {
+		// The node had it in hand when the connection broke.
+		return nil, timeoutf("the connection to %s broke before the answer came (%w); statement id: %s, asking again with it is safe", c.base, err, sub.ID)
+	}
 	if err != nil {
 		return nil, err
 	}
