@@ -1,6 +1,7 @@
 package registrytest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -184,7 +185,7 @@ func (b *binder) selectNode(s *selectNode, outer *scope, ctes *boundCTE) ([]view
 	}
 	if s.where != nil {
 		if w := b.expr(sc, s.where); w.aggregate {
-			bindFail(s.where.place(), "WHERE clause cannot contain aggregates!")
+			bindFail(aggregateIn(s.where), "WHERE clause cannot contain aggregates!")
 		}
 	}
 	sc.grouped = len(s.groupBy) > 0 || s.groupAll || s.having != nil
@@ -229,10 +230,10 @@ func (b *binder) groupKey(sc *scope, e expr, items []typed) {
 func (b *binder) from(sc *scope, f fromItem) {
 	switch f := f.(type) {
 	case *tableSource:
-		b.add(sc, b.table(sc, f), f.at)
+		sc.relations = append(sc.relations, b.table(sc, f))
 	case *subSource:
 		cols := uniqueNames(settleAll(b.query(f.q, nil, sc.ctes)))
-		b.add(sc, &relation{alias: f.alias, columns: cols}, -1)
+		sc.relations = append(sc.relations, &relation{alias: f.alias, columns: cols})
 	case *join:
 		first := len(sc.relations)
 		b.from(sc, f.left)
@@ -249,13 +250,16 @@ func (b *binder) from(sc *scope, f fromItem) {
 	}
 }
 
-func (b *binder) add(sc *scope, r *relation, at int) {
-	for _, o := range sc.relations {
-		if o.alias == r.alias && r.alias != "" {
-			bindFail(at, "Ambiguous reference to table %q (duplicate alias %q)", r.alias, r.alias)
+// unique refuses two relations of one name where something needs to tell them
+// apart: the engine minds only then.
+func (sc *scope) unique(at int, relations []*relation) {
+	for i, r := range relations {
+		for _, o := range relations[:i] {
+			if o.alias == r.alias && o.schema == r.schema && r.alias != "" {
+				bindFail(at, "Ambiguous reference to table %q (duplicate alias %q)", r.alias, r.alias)
+			}
 		}
 	}
-	sc.relations = append(sc.relations, r)
 }
 
 func (b *binder) table(sc *scope, f *tableSource) *relation {
@@ -326,6 +330,7 @@ func (b *binder) using(sc *scope, first, mid int, names []ident) {
 		}
 		return found, col
 	}
+	sc.unique(-1, sc.relations)
 	for _, n := range names {
 		side(sc.relations[first:mid], n, "left")
 		r, j := side(sc.relations[mid:], n, "right")
@@ -348,6 +353,9 @@ func (b *binder) expand(sc *scope, items []item) []item {
 		if len(sc.relations) == 0 {
 			bindFail(star.at, "* expression without FROM clause!")
 		}
+		sc.unique(-1, slices.DeleteFunc(slices.Clone(sc.relations), func(r *relation) bool {
+			return star.qualifier != "" && r.alias != star.qualifier
+		}))
 		found := false
 		for n, r := range sc.relations {
 			if star.qualifier != "" && r.alias != star.qualifier {

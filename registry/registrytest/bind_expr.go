@@ -280,10 +280,24 @@ func (b *binder) cast(sc *scope, e *cast) typed {
 		panic(planErr(e.at, viewkeeper.CodeNotAllowed, "the model planner does not know the type %s", e.typ))
 	}
 	shown := typ
-	if typ == "DOUBLE" {
-		shown = `"DOUBLE"` // the engine quotes it: DOUBLE is a keyword of its grammar
+	switch typ {
+	case "TINYINT", "HUGEINT", "DOUBLE", "DATE": // the engine's grammar has no word of its own for these
+		shown = viewkeeper.QuoteIdent(typ)
 	}
 	return typed{typ, "CAST(" + inner(e.x, x) + " AS " + shown + ")", "CAST(" + x.key + " AS " + typ + ")", x.aggregate}
+}
+
+// aggregateIn is the place of the first aggregate in the expressions.
+func aggregateIn(exprs ...expr) int {
+	for _, e := range exprs {
+		if c, ok := e.(*call); ok && isAggregate(c.name) {
+			return c.at
+		}
+		if at := aggregateIn(children(e)...); at >= 0 {
+			return at
+		}
+	}
+	return -1
 }
 
 func isAggregate(name string) bool {
@@ -310,7 +324,7 @@ func (b *binder) call(sc *scope, e *call) typed {
 	}
 	if isAggregate(e.name) {
 		if out.aggregate {
-			bindFail(e.at, "aggregate function calls cannot be nested")
+			bindFail(aggregateIn(e.args...), "aggregate function calls cannot be nested")
 		}
 		out.aggregate = true
 	}
@@ -359,8 +373,11 @@ func callType(name string, args []string) (typ string, known bool) {
 			return "DOUBLE", true
 		}
 	case "avg":
-		if isNumeric(args[0]) {
+		switch {
+		case isNumeric(args[0]):
 			return "DOUBLE", true
+		case args[0] == "DATE" || args[0] == "TIMESTAMP":
+			return "TIMESTAMP", true
 		}
 	case "upper", "lower":
 		if settle(args[0]) == "VARCHAR" {
