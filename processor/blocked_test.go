@@ -30,7 +30,7 @@ func (w *world) remake(topic string) {
 	w.must(err)
 }
 
-// mayNotWrite fails the test when a blocked processor writes a fence.
+// noFence fails the test when a blocked processor writes a fence.
 func (w *world) noFence(m *member) {
 	w.t.Helper()
 	m.stop()
@@ -62,7 +62,7 @@ func TestLostTableBlocksWithoutOffsets(t *testing.T) {
 	w.must(a.DeleteConsumerGroup(string(w.topics.Group())))
 	m := w.start("second", nil)
 	m.waitReason(viewkeeper.ReasonTableBehind) // the decisions are there
-	m.stop()
+	w.noFence(m)
 }
 
 func TestTableBehindBlocks(t *testing.T) {

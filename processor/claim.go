@@ -93,19 +93,31 @@ func checkClaim(t kafka.Topics, c *codec.Commit, in input) (next int64, err erro
 	return next, nil
 }
 
+// past is what was so before goka recovered the table, and can't be ahead of it: an
+// owner that is still at work commits and decides more while the table is recovered.
+type past struct{ committed, decisionsEnd int64 }
+
+func (l *life) askPast(ctx context.Context) (p past, err error) {
+	topicID, err := l.admin.TopicID(ctx, l.topics.Definitions())
+	if err != nil {
+		return p, err
+	}
+	if p.committed, err = askCommitted(ctx, l.admin, l.topics, topicID); err != nil {
+		return p, err
+	}
+	p.decisionsEnd, err = l.admin.EndOffset(ctx, l.topics.Decisions())
+	return p, err
+}
+
 // early checks a claim before the fence is written, so that a process that may not own
-// the catalog does not stop one that does. table is the fold of the recovered table,
-// committed what was committed before the recovery: a later one may be ahead of it,
-// while the owner before is still at work. It gives the next offset to judge.
-func (l *life) early(ctx context.Context, table *fold.Fold, committed int64) (next int64, topicID string, err error) {
+// the catalog does not stop one that does. table is the fold of the recovered table. It
+// gives the next offset to judge.
+func (l *life) early(ctx context.Context, table *fold.Fold, p past) (next int64, topicID string, err error) {
 	in, err := askInput(ctx, l.admin, l.topics)
 	if err != nil {
 		return 0, "", err
 	}
-	in.committed = committed
-	if table.Commit() == nil {
-		in.decisionsEnd = 0 // as with committed: it may be the first owner's that is at work
-	}
+	in.committed, in.decisionsEnd = p.committed, p.decisionsEnd
 	next, err = checkClaim(l.topics, table.Commit(), in)
 	return next, in.topicID, err
 }
@@ -166,7 +178,8 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 		return o, err
 	}
 	o.last = o.startFrom(state.commit, l.cfg.Base)
-	o.versionBase = o.last.VersionBase
+	o.versionBase, o.engine, o.baseDigest = o.last.VersionBase, o.last.Engine, o.last.BaseDigest
+	version := o.last.Version
 	if err := o.complete(state); err != nil {
 		return o, err
 	}
@@ -175,17 +188,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	for _, r := range state.rows {
 		o.rows[r.Name] = r
 	}
-	if err := o.reload(); err != nil {
-		return o, err
-	}
-	o.board.update(func(s *Status) {
-		*s = Status{State: StateOwner, Since: s.Since, Epoch: o.epoch, Version: o.last.Version}
-	})
-	o.ownerless(state)
-	if in.begin > o.next {
-		o.lost(in.begin-o.next, in.begin)
-		o.next = in.begin
-	}
+	// The writer has nothing to write yet but heartbeats, and loading may take seconds.
 	if err := o.heartbeat(); err != nil {
 		return o, err
 	}
@@ -194,12 +197,23 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 			o.fail(err)
 		}
 	})
+	if err := o.reload(); err != nil {
+		return o, err
+	}
+	o.board.update(func(s *Status) {
+		*s = Status{State: StateOwner, Since: s.Since, Epoch: o.epoch, Version: version}
+	})
+	o.ownerless(state)
+	if in.begin > o.next {
+		o.lost(in.begin-o.next, in.begin)
+		o.next = in.begin
+	}
 	o.wait.Go(func() { l.sweepNodes(o) })
 	o.metrics.takeovers.Inc()
 	o.metrics.owner.Set(1)
 	o.metrics.epoch.Set(float64(o.epoch))
-	o.metrics.version.Set(float64(o.last.Version))
-	o.log.Info("took over", "epoch", o.epoch, "version", o.last.Version, "rows", len(state.rows), "ids", len(state.ids), "next", o.next)
+	o.metrics.version.Set(float64(version))
+	o.log.Info("took over", "epoch", o.epoch, "version", version, "rows", len(state.rows), "ids", len(state.ids), "next", o.next)
 	return o, nil
 }
 

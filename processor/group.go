@@ -66,18 +66,14 @@ func (h *handler) Setup(s sarama.ConsumerGroupSession) (err error) {
 		l.log.Info("standing by: another process of the group has the partition")
 		return h.inner.Setup(muted{s})
 	}
-	topicID, err := l.admin.TopicID(s.Context(), l.topics.Definitions())
-	if err != nil {
-		return err
-	}
-	committed, err := askCommitted(s.Context(), l.admin, l.topics, topicID)
+	before, err := l.askPast(s.Context())
 	if err != nil {
 		return err
 	}
 	if err := h.inner.Setup(muted{s}); err != nil {
 		return err
 	}
-	next, topicID, err := l.early(s.Context(), l.table.fold, committed)
+	next, topicID, err := l.early(s.Context(), l.table.fold, before)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,8 @@ type owner struct {
 	epoch       viewkeeper.Epoch
 	versionBase viewkeeper.Version
 	topicID     string // of the definitions topic
+	engine      string
+	baseDigest  string
 	fence       *codec.Fence
 	session     sarama.ConsumerGroupSession
 	follower    *follower
@@ -217,7 +219,7 @@ func (o *owner) idReused(s viewkeeper.Submission, v viewkeeper.Version, first co
 		"the statement id %s was used at version %d with another text; give every statement an id of its own", s.ID, first.Version)
 	d := viewkeeper.Decision{
 		StatementID: s.ID, Version: v, Offset: s.Offset, Verdict: viewkeeper.Refused, Code: e.Code, Message: e.Message,
-		Author: s.Author, Reason: s.Reason, At: s.At, Engine: o.last.Engine, BaseDigest: o.last.BaseDigest, SQL: s.SQL,
+		Author: s.Author, Reason: s.Reason, At: s.At, Engine: o.engine, BaseDigest: o.baseDigest, SQL: s.SQL,
 	}
 	o.metrics.statements.WithLabelValues(string(d.Verdict), string(d.Code)).Inc()
 	return d
