@@ -35,7 +35,7 @@ goes to DIR/dev.log.
 It is for trying out and for tests. A fleet runs 'viewkeeper serve' on real Kafka.`,
 		Example: `  viewkeeper dev
   viewkeeper dev --base base.sql --lake ./parquet --nodes 3
-  viewkeeper dev --dir /tmp/vk --http 127.0.0.1:0 --kafka 127.0.0.1:9092`,
+  viewkeeper dev --dir ~/vk --http 127.0.0.1:0 --kafka 127.0.0.1:9092`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.dev(cmd.Context()) },
 	}

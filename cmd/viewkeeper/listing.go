@@ -52,15 +52,6 @@ func (a *app) printRaw(raw []byte) error {
 	return err
 }
 
-// names joins names for a cell.
-func names[T fmt.Stringer](list []T) string {
-	parts := make([]string, len(list))
-	for i, n := range list {
-		parts[i] = n.String()
-	}
-	return strings.Join(parts, ", ")
-}
-
 // definitionJSON is a definition as a node shows it.
 type definitionJSON struct {
 	Name          viewkeeper.Name        `json:"name"`

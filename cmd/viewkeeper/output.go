@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
 
@@ -64,7 +67,7 @@ func (a *app) printJSON(v any) error {
 // widths; what comes after them is printed as it comes, so that a large result
 // needs no memory.
 type table struct {
-	w       io.Writer
+	w       *bufio.Writer
 	columns []string
 	right   []bool // columns of numbers
 	widths  []int
@@ -80,7 +83,7 @@ const (
 )
 
 func newTable(w io.Writer, columns []string, right []bool) *table {
-	t := &table{w: w, columns: columns, right: right, widths: make([]int, len(columns))}
+	t := &table{w: bufio.NewWriterSize(w, 64<<10), columns: columns, right: right, widths: make([]int, len(columns))}
 	if right == nil {
 		t.right = make([]bool, len(columns))
 	}
@@ -90,11 +93,11 @@ func newTable(w io.Writer, columns []string, right []bool) *table {
 
 func (t *table) measure(row []string) {
 	for i, cell := range row {
-		width := runewidth.StringWidth(oneLine(cell))
+		places := width(oneLine(cell))
 		if i < len(row)-1 {
-			width = min(width, maxWidth)
+			places = min(places, maxWidth)
 		}
-		t.widths[i] = max(t.widths[i], width)
+		t.widths[i] = max(t.widths[i], places)
 	}
 }
 
@@ -133,10 +136,10 @@ func (t *table) print(row []string) {
 		if i > 0 {
 			line.WriteString("  ")
 		}
-		if i < len(row)-1 {
+		if i < len(row)-1 && width(cell) > t.widths[i] {
 			cell = runewidth.Truncate(cell, max(t.widths[i], 1), "…")
 		}
-		pad := strings.Repeat(" ", max(0, t.widths[i]-runewidth.StringWidth(cell)))
+		pad := strings.Repeat(" ", max(0, t.widths[i]-width(cell)))
 		switch {
 		case t.right[i]:
 			line.WriteString(pad + cell)
@@ -155,11 +158,24 @@ func (t *table) close() error {
 	if !t.flowing {
 		t.flow()
 	}
-	return t.err
+	return errors.Join(t.err, t.w.Flush())
+}
+
+// width is the number of places that s takes on a terminal.
+func width(s string) int {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return runewidth.StringWidth(s)
+		}
+	}
+	return len(s)
 }
 
 // oneLine keeps a cell on its line.
 func oneLine(s string) string {
+	if !strings.ContainsAny(s, "\r\n\t") {
+		return s
+	}
 	return strings.NewReplacer("\r\n", "⏎", "\n", "⏎", "\r", "⏎", "\t", " ").Replace(s)
 }
 

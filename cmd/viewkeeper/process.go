@@ -129,7 +129,6 @@ type nodeSpec struct {
 	listener  net.Listener
 	advertise string
 	dataDir   string
-	readOnly  bool
 }
 
 // owner is the processor with its planner.
@@ -193,19 +192,23 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 	}
 	n.Node, err = view.New(view.Config{
 		Kafka: spec.kafka, Catalog: spec.catalog, NodeID: spec.id, HTTP: spec.advertise, Base: base, Applier: n.serving,
-		DataDir: spec.dataDir, MaxStale: a.MaxStale, Log: spec.log, Registerer: spec.metrics,
+		DataDir: spec.dataDir, MaxStale: a.MaxStale, ReadOnly: a.ReadOnly, Log: spec.log, Registerer: spec.metrics,
 	})
 	if err != nil {
 		return nil, err
 	}
 	down.tell(func(detail string) { n.SetDegraded(viewkeeper.ReasonEngineDown, detail) })
-	if n.emitter, err = newEmitter(spec.kafka, spec.catalog); err != nil {
-		return nil, err
-	}
-	n.door, err = server.New(server.Config{
-		Node: nodeDoor{n.Node}, Engine: engineDoor{n.serving}, Emitter: n.emitter, Checker: &checker{node: n.Node},
+	door := server.Config{
+		Node: nodeDoor{n.Node}, Engine: engineDoor{n.serving}, Checker: &checker{node: n.Node},
 		Limits: a.sizes(), QueryTimeout: a.QueryTimeout, Settings: a.settingRows(), Metrics: spec.metrics, Log: spec.log,
-	})
+	}
+	if !a.ReadOnly {
+		if n.emitter, err = newEmitter(spec.kafka, spec.catalog); err != nil {
+			return nil, err
+		}
+		door.Emitter = n.emitter
+	}
+	n.door, err = server.New(door)
 	return n, err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -44,7 +45,7 @@ func (a *app) runQuery(ctx context.Context, node *client, sql string, min viewke
 
 // printResult prints a JSON result as a table, row by row.
 func (a *app) printResult(body io.Reader, version string) error {
-	dec := json.NewDecoder(body)
+	dec := json.NewDecoder(bufio.NewReaderSize(body, 64<<10))
 	dec.UseNumber()
 	var columns []viewkeeper.Column
 	if err := expect(dec, json.Delim('{'), "columns"); err != nil {
@@ -109,7 +110,7 @@ func cell(v json.RawMessage) string {
 		return "NULL"
 	}
 	var text string
-	if json.Unmarshal(v, &text) == nil {
+	if v[0] == '"' && json.Unmarshal(v, &text) == nil {
 		return text
 	}
 	return string(v)

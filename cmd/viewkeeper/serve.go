@@ -30,7 +30,7 @@ the same base.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context()) },
 	}
-	a.use(cmd.Flags(), append(roleSettings(), "brokers", "roles", "advertise", "data-dir", "node-id")...)
+	a.use(cmd.Flags(), append(roleSettings(), "brokers", "roles", "advertise", "data-dir", "node-id", "read-only")...)
 	return cmd
 }
 
@@ -41,6 +41,9 @@ func (a *app) serve(ctx context.Context) error {
 	}
 	if len(a.Roles) == 0 {
 		return usagef("--roles is empty; it takes owner, node, or both")
+	}
+	if a.ReadOnly && slices.Contains(a.Roles, "owner") {
+		return usagef("an owner writes; --read-only is for --roles node")
 	}
 	log := a.logger()
 	engines, err := a.engineConfig(log)
