@@ -47,8 +47,6 @@ func parseQuery(text string) (q *query, err *registry.PlanError) {
 
 func (p *parser) peek() token { return p.toks[p.i] }
 
-func (p *parser) peekAt(n int) token { return p.toks[min(p.i+n, len(p.toks)-1)] }
-
 func (p *parser) next() token {
 	t := p.toks[p.i]
 	if t.kind != tokEnd {
