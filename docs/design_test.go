@@ -27,7 +27,7 @@ func TestDesignNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := regexp.MustCompile("[a-z_0-9]+\\.go\\b")
+	name := regexp.MustCompile(`[a-z_0-9]+\.go\b`)
 	function := regexp.MustCompile("`((?:Test|Fuzz)?[A-Za-z0-9]+)`")
 	script := regexp.MustCompile(`fold/testdata/[0-9a-z_]+`)
 	for _, page := range []string{"../DESIGN.md", "../CONTRIBUTING.md"} {

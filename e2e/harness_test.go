@@ -109,20 +109,6 @@ func (f *fleet) viewkeeper(args ...string) string {
 	return string(output(f.t, "", f.tools.binary, args...))
 }
 
-// exit runs a subcommand and gives its exit status and output.
-func (f *fleet) exit(args ...string) (int, string) {
-	f.t.Helper()
-	out, err := exec.Command(f.tools.binary, args...).CombinedOutput()
-	var status *exec.ExitError
-	if err != nil && !errors.As(err, &status) {
-		f.t.Fatal(err)
-	}
-	if status != nil {
-		return status.ExitCode(), string(out)
-	}
-	return 0, string(out)
-}
-
 func (f *fleet) topic(name string) string { return "viewkeeper." + f.catalog + "-" + name }
 
 // proc is one `viewkeeper serve`.

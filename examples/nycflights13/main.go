@@ -259,7 +259,6 @@ func (s *story) misspelt() error {
 // replaced changes a definition on the first node and asks the second one for it.
 func (s *story) replaced() error {
 	s.chapter("A replace on one node, seen by the other")
-	var took []time.Duration
 	for _, limit := range []int{3, 4, 5} {
 		begin := time.Now()
 		d, err := s.statement(0, fmt.Sprintf(`CREATE OR REPLACE VIEW report.worst_carriers AS
@@ -281,7 +280,6 @@ func (s *story) replaced() error {
 		if len(result.Rows) != 1 || !strings.Contains(fmt.Sprint(result.Rows[0][0]), fmt.Sprintf("LIMIT %d", limit)) {
 			return fmt.Errorf("the other node at version %d has %v", d.Version, result.Rows)
 		}
-		took = append(took, elapsed)
 		fmt.Printf("  LIMIT %d: version %d, issued on %s, read back on %s after %.1f ms\n", limit, d.Version, s.nodes[0], s.nodes[1], ms(elapsed))
 	}
 	return nil
