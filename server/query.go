@@ -75,7 +75,7 @@ func (s *Server) readQuery(w http.ResponseWriter, r *http.Request) (*queryBody, 
 		return nil, problem
 	}
 	q := &queryBody{SQL: string(text)}
-	if isJSON(r) {
+	if isJSON(r, text) {
 		q.SQL = ""
 		if problem := decodeJSON(text, q); problem != nil {
 			return nil, problem

@@ -38,11 +38,12 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, *Probl
 	return body, nil
 }
 
-// isJSON reports whether the request's body is a JSON document. Everything else is
-// SQL text, also what curl -d calls a form.
-func isJSON(r *http.Request) bool {
+// isJSON reports whether a body is a JSON document: it says so, or it begins with
+// a brace, as no SQL does. The type alone is not asked, since curl -d calls all that
+// it sends a form; a body read as SQL by mistake would leave a refused record.
+func isJSON(r *http.Request, body []byte) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && kind == "application/json"
+	return err == nil && kind == "application/json" || bytes.HasPrefix(bytes.TrimSpace(body), []byte("{"))
 }
 
 // decodeJSON reads one JSON object and refuses fields that it does not know, since

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -39,6 +40,36 @@ func TestStatementAsJSON(t *testing.T) {
 	s := w.emitted[0]
 	if s.ID != "x-1" || s.Reason != "because" || s.ExpectVersion == nil || *s.ExpectVersion != 0 {
 		t.Errorf("emitted %+v", s)
+	}
+}
+
+// curl -d calls everything a form. A body that begins with a brace can be no SQL, and
+// read as SQL it would leave a refused record.
+func TestBodyWithoutAContentType(t *testing.T) {
+	w := newWorld()
+	url := w.start(t)
+	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
+	want(t, do(t, "POST", url+"/v1/statements?wait=decided", fmt.Sprintf("\n {\"sql\":%q,\"id\":\"x-1\"}", create), form...), 200, `"statement_id":"x-1"`)
+	want(t, do(t, "POST", url+"/v1/statements?wait=decided", create, form...), 200, `"verdict":"accepted"`)
+	for _, s := range w.emitted {
+		if s.SQL != create {
+			t.Errorf("emitted %+v", s)
+		}
+	}
+	for _, path := range []string{"/v1/statements", "/v1/check", "/v1/query"} {
+		want(t, do(t, "POST", url+path, `{"sqll":"SELECT 1"}`, form...), 400, "BAD_REQUEST", "sqll")
+	}
+	if len(w.emitted) != 2 {
+		t.Errorf("a body that is neither was written: %+v", w.emitted)
+	}
+	var got Query
+	w.query = func(_ context.Context, q Query) (*Result, error) {
+		got = q
+		return nil, errors.New("enough")
+	}
+	do(t, "POST", url+"/v1/query", `{"sql":"SELECT 1"}`, form...)
+	if got.SQL != "SELECT 1" {
+		t.Errorf("asked %+v", got)
 	}
 }
 

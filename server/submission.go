@@ -22,16 +22,13 @@ type statementBody struct {
 // readSubmission reads a statement from a request's body and headers.
 func (s *Server) readSubmission(w http.ResponseWriter, r *http.Request) (viewkeeper.Submission, *Problem) {
 	none := viewkeeper.Submission{}
-	limit := s.cfg.Limits.MaxChangeSet
-	if isJSON(r) {
-		limit = 2*limit + 4096
-	}
-	text, problem := readBody(w, r, limit)
+	// What the text itself may have is asked below; a JSON body has its escapes too.
+	text, problem := readBody(w, r, 2*s.cfg.Limits.MaxChangeSet+4096)
 	if problem != nil {
 		return none, problem
 	}
 	body := statementBody{SQL: string(text)}
-	if isJSON(r) {
+	if isJSON(r, text) {
 		body.SQL = ""
 		if problem := decodeJSON(text, &body); problem != nil {
 			return none, problem
