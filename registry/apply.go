@@ -62,13 +62,13 @@ func (e *entry) apply() Apply {
 }
 
 // retryable gives the broken definitions that may build at another time although
-// nothing in the catalog changes: the planner refused them, which may have been
-// for a file that was missing, or the engine was lost on them.
+// nothing in the catalog changes: the planner or the applier refused them, which
+// may have been for a file that was missing, or the engine was lost on them.
 func (g *graph) retryable() []viewkeeper.Name {
 	var out []viewkeeper.Name
 	for _, n := range names(g.broken) {
 		e := g.get(n)
-		if e.planned != nil && e.planned.failure != nil || e.source.err != nil && engineLost(e.source.err.code) {
+		if e.planned != nil && e.planned.failure != nil || e.failure.refused || e.source.err != nil && engineLost(e.source.err.code) {
 			out = append(out, n)
 		}
 	}

@@ -66,14 +66,24 @@ func latest(rows []viewkeeper.Row) ([]viewkeeper.Row, viewkeeper.Version) {
 
 // next makes the factory that follows f when rows change, with what changed. The
 // error is the engine's own trouble or the context's.
-func (f *Factory) next(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name) (_ *Factory, _ *trial, err error) {
+func (f *Factory) next(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name) (*Factory, *trial, error) {
+	return f.nextApplied(ctx, version, rows, retry, func(*trial) (bool, error) { return true, nil })
+}
+
+// nextApplied is next with a last step, which may refuse definitions in the trial,
+// and which says whether the factory is wanted: when not, it is nil. The planner is
+// the trial's for all that time.
+func (f *Factory) nextApplied(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name, last func(*trial) (bool, error)) (*Factory, *trial, error) {
 	t := begin(ctx, f.base, f.graph, version)
 	keep := false
 	defer func() { t.end(keep) }()
-	if err := t.apply(rows, retry); err != nil {
+	err := t.apply(rows, retry)
+	if err != nil {
 		return nil, nil, err
 	}
-	keep = true
+	if keep, err = last(t); err != nil || !keep {
+		return nil, nil, err
+	}
 	return &Factory{base: f.base, version: version, graph: t.after}, t, nil
 }
 

@@ -74,7 +74,9 @@ type failure struct {
 	offset int // -1: no place
 	root   viewkeeper.Name
 	cycle  bool
-	since  viewkeeper.Version
+	// refused says that it was the applier who did not take what the planner had.
+	refused bool
+	since   viewkeeper.Version
 }
 
 func (f *failure) same(o *failure) bool {

@@ -45,6 +45,10 @@ func (t *trial) evaluate(level []*task) error {
 		if e.failure == nil {
 			e.failure = guard(func() *failure { return t.groups(e) })
 		}
+		if reason, ok := t.refused[e.name()]; ok && e.failure == nil {
+			e.failure = failAt(-1, StageBuild, viewkeeper.CodeBind, reason)
+			e.failure.refused = true
+		}
 		t.finish(e)
 	}
 	return nil

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/viewkeeper/viewkeeper"
 )
@@ -53,6 +54,11 @@ type Applier interface {
 	// and run at version; before it, or after an error, none of them. With reset
 	// the definitions that are not among the changes are gone. Changes come in
 	// dependency order for what they create; drops may stand anywhere.
+	//
+	// An *ApplyError names definitions that the engine refuses, at least one of
+	// those that are to blame: the caller leaves them out and applies the rest.
+	// They need not be among the changes: a view may have been lost since it was
+	// applied. Any other error is the engine's own trouble, or the context's.
 	Apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []Apply) error
 }
 
@@ -66,6 +72,42 @@ type Apply struct {
 	// Empty is set for a materialized definition instead of Query: until its
 	// partitions are kept, it reads as an empty relation of these columns.
 	Empty []viewkeeper.Column `json:"empty,omitempty"`
+}
+
+// ApplyError is the applier's no to definitions that the planner had bound: a file
+// that vanished between the two, for instance. Nothing was applied.
+type ApplyError struct {
+	// Refused has each definition once, and is never empty. One that only reads
+	// another one of them may be among them.
+	Refused []RefusedApply
+}
+
+// RefusedApply is one definition that an applier refuses, and why.
+type RefusedApply struct {
+	Name viewkeeper.Name `json:"name"`
+	// Reason is a sentence for people, as that of a PlanError.
+	Reason string `json:"reason"`
+}
+
+// Error names the first definition and says why it was refused.
+func (e *ApplyError) Error() string {
+	if len(e.Refused) == 0 {
+		return "definitions could not be applied"
+	}
+	first := fmt.Sprintf("%s could not be applied: %s", e.Refused[0].Name, e.Refused[0].Reason)
+	if n := len(e.Refused) - 1; n > 0 {
+		first += fmt.Sprintf(" (and %d more)", n)
+	}
+	return first
+}
+
+// AsRefused gives the ApplyError in err's chain, or nil.
+func AsRefused(err error) *ApplyError {
+	var e *ApplyError
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
 }
 
 // Engine is what a planner says of itself and of its base.

@@ -25,7 +25,8 @@ type Registry struct {
 // RegistryOptions are the optional parts of a Registry.
 type RegistryOptions struct {
 	// Applier, when set, is given the real views before a factory becomes
-	// current. When it fails the last factory stays current.
+	// current. A definition that it refuses is broken, with what reads it, and the
+	// rest is applied; when it fails otherwise the last factory stays current.
 	Applier Applier
 	// Swapped, when set, is called under the registry's lock after each swap.
 	Swapped func(Swap)
@@ -89,19 +90,22 @@ func (r *Registry) Retry(ctx context.Context) error {
 // replace builds the next factory, applies it and swaps it in.
 func (r *Registry) replace(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name, always bool) error {
 	cur := r.Current()
-	next, t, err := cur.next(ctx, version, rows, retry)
+	doing := "build"
+	var d *delta
+	next, t, err := cur.nextApplied(ctx, version, rows, retry, func(t *trial) (bool, error) {
+		doing = "apply"
+		var err error
+		d, err = r.applyTrial(ctx, t, always)
+		return d != nil, err
+	})
 	if err != nil {
-		return fmt.Errorf("build version %s, staying at %s: %w", version, cur.version, err)
+		return fmt.Errorf("%s version %s, staying at %s: %w", doing, version, cur.version, err)
 	}
-	d := t.delta()
-	if len(d.changed) == 0 && !always && r.applied {
+	if next == nil {
 		return nil
 	}
-	if err := r.apply(ctx, next, t); err != nil {
-		return fmt.Errorf("apply version %s, staying at %s: %w", version, cur.version, err)
-	}
 	for _, n := range append(d.broken, d.failed...) {
-		next.base.reportFailure(next.graph.get(n).publicFailure())
+		next.base.reportFailure(t.after.get(n).publicFailure())
 	}
 	r.current.Store(next)
 	if r.options.Swapped != nil {
@@ -111,41 +115,66 @@ func (r *Registry) replace(ctx context.Context, version viewkeeper.Version, rows
 	return nil
 }
 
+// applyTrial gives the applier what the trial made, and breaks in the trial what the
+// applier refuses, until it takes the rest. Each round breaks one definition more at
+// least, so there are no more rounds than definitions. It gives what the trial
+// changed in the end, nil when that is nothing and the factory need not be new.
+func (r *Registry) applyTrial(ctx context.Context, t *trial, always bool) (*delta, error) {
+	for {
+		d := t.delta()
+		if len(d.changed) == 0 && !always && r.applied {
+			return nil, nil
+		}
+		err := r.apply(ctx, t)
+		if err == nil {
+			if len(d.changed) == 0 && !always {
+				d = nil
+			}
+			return d, nil
+		}
+		refused := AsRefused(err)
+		if refused == nil {
+			return nil, err
+		}
+		if news, failed := t.refuse(refused.Refused); failed != nil {
+			return nil, failed
+		} else if !news {
+			return nil, err
+		}
+	}
+}
+
 // apply gives the applier what the trial changed, or everything when it does not
 // hold the factory before. An applier that was lost gets a second try with
 // everything: its next engine begins empty.
-func (r *Registry) apply(ctx context.Context, next *Factory, t *trial) error {
+func (r *Registry) apply(ctx context.Context, t *trial) error {
 	if r.options.Applier == nil {
 		r.applied = true
 		return nil
 	}
 	if r.applied {
-		r.applied = false
-		err := r.options.Applier.Apply(ctx, next.version, false, t.changes())
-		if r.applied = err == nil; r.applied || AsLost(err) == nil {
+		err := r.options.Applier.Apply(ctx, t.version, false, t.changes())
+		// What was refused changed nothing: the applier still holds the factory before.
+		r.applied = err == nil || AsRefused(err) != nil
+		if r.applied || AsLost(err) == nil {
 			return err
 		}
 	}
-	return r.applyAll(ctx, next)
-}
-
-func (r *Registry) applyAll(ctx context.Context, f *Factory) error {
-	err := r.options.Applier.Apply(ctx, f.version, true, f.graph.everything())
+	err := r.options.Applier.Apply(ctx, t.version, true, t.after.everything())
 	r.applied = err == nil
 	return err
 }
 
 // Reapply gives the applier everything again, for one that was restarted empty.
+// What it refuses now is broken from now on.
 func (r *Registry) Reapply(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.options.Applier == nil {
 		return nil
 	}
-	if err := r.applyAll(ctx, r.Current()); err != nil {
-		return fmt.Errorf("apply version %s again: %w", r.Current().version, err)
-	}
-	return nil
+	r.applied = false
+	return r.replace(ctx, r.Current().version, nil, nil, false)
 }
 
 // FailedDefinitions is what the current factory could not build, sorted by name.

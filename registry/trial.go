@@ -42,6 +42,9 @@ type trial struct {
 	// that are newer than the entry's.
 	seen  map[viewkeeper.Name]*entry
 	ranks map[viewkeeper.Name]int
+
+	// refused is why the applier does not take a definition that builds.
+	refused map[viewkeeper.Name]string
 }
 
 // capture says that reference ref of reader stood for from and stands for to.
@@ -66,6 +69,7 @@ func begin(ctx context.Context, base *Base, g *graph, version viewkeeper.Version
 		touched: map[viewkeeper.Name]bool{}, gone: map[viewkeeper.Name]bool{}, wired: map[viewkeeper.Name]bool{},
 		cycles: map[viewkeeper.Name][]viewkeeper.Name{}, tasks: map[viewkeeper.Name]*task{},
 		seen: map[viewkeeper.Name]*entry{}, ranks: map[viewkeeper.Name]int{},
+		refused: map[viewkeeper.Name]string{},
 	}
 }
 
@@ -98,12 +102,32 @@ func (t *trial) apply(rows []viewkeeper.Row, retry []viewkeeper.Name) error {
 			t.schedule(n, true)
 		}
 	}
+	return t.settle()
+}
+
+// settle evaluates what is scheduled, rank by rank, until nothing follows any more.
+func (t *trial) settle() error {
 	for t.queue.Len() > 0 {
 		if err := t.evaluate(t.nextRank()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// refuse breaks the definitions that the applier did not take, and works out what
+// follows. It reports whether any of them built until now: otherwise the applier
+// refuses something that it was not given, and the trial can't help that.
+func (t *trial) refuse(refused []RefusedApply) (bool, error) {
+	news := false
+	for _, r := range refused {
+		if e := t.after.get(r.Name); e != nil && e.ok() {
+			news = true
+			t.refused[r.Name] = r.Reason
+			t.schedule(r.Name, false)
+		}
+	}
+	return news, t.settle()
 }
 
 // read makes the sources of all texts that are new, with one Parse call.
