@@ -45,6 +45,43 @@ func Example() {
 	// <nil>
 }
 
+// The states are goka's own. A node becomes ready after its View has recovered the
+// table, and goes on to say what it is.
+func ExampleNode_ObserveStates() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	kafka := exampleCatalog(ctx)
+
+	planner := registrytest.NewModel(registrytest.Relation("main.flights", "carrier", "VARCHAR", "delay", "INTEGER"))
+	base, _ := registry.NewBase(ctx, planner, registry.BaseOptions{})
+	node, err := view.New(view.Config{Kafka: kafka, Catalog: "flights", NodeID: "reports-2", Base: base, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	states, stop := node.ObserveStates()
+	defer stop()
+	fmt.Println(<-states)
+
+	done := make(chan error, 1)
+	go func() { done <- node.Run(ctx) }()
+	for s := range states {
+		if s == view.Running {
+			break
+		}
+	}
+	_ = node.WaitReady(ctx)
+	_ = node.WaitVersion(ctx, 1)
+	fmt.Println(node.State(), "ready:", node.Status().Ready, "version:", node.Current().Version())
+
+	cancel()
+	fmt.Println(<-done)
+	// Output:
+	// idle
+	// running ready: true version: 1
+	// <nil>
+}
+
 // exampleCatalog runs a broker until ctx ends, and writes what an owner writes.
 func exampleCatalog(ctx context.Context) viewkeeper.KafkaSettings {
 	b, err := broker.Start(ctx, "", "127.0.0.1:0")
