@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/IBM/sarama"
@@ -30,6 +32,10 @@ const (
 	KindTooLarge
 	// KindSettings means that the client's settings or versions are wrong.
 	KindSettings
+	// KindTaken means that another process has come under this one's node id, and the
+	// brokers let only the last comer work. Trying again at once would throw that one
+	// out in turn.
+	KindTaken
 	// KindStopped means that the caller gave up, or closed the client.
 	KindStopped
 )
@@ -64,6 +70,8 @@ func Classify(err error) Class {
 		return Class{KindMissing, true, "the topic is not there; it can be created at any time"}
 	case errors.As(err, &changed):
 		return Class{KindChanged, true, "the topic is not the one known"}
+	case errors.As(err, &problems) && problems.Missing():
+		return Class{KindMissing, true, "a topic is not there; it can be created at any time"}
 	case errors.As(err, &problems):
 		return Class{KindSettings, true, "a topic has wrong settings; they can be corrected at any time"}
 	case errors.As(err, &large), errors.Is(err, sarama.ErrMessageSizeTooLarge):
@@ -86,7 +94,26 @@ func Classify(err error) Class {
 		errors.As(err, &netErr):
 		return Class{KindAway, true, "the broker can't be reached"}
 	}
+	if deniedByText(err) {
+		return classifyBroker(sarama.ErrTopicAuthorizationFailed)
+	}
 	return Class{KindOther, true, "unknown; tried again"}
+}
+
+// denials are what a broker answers to a client without the right.
+func denials() []sarama.KError {
+	return []sarama.KError{
+		sarama.ErrTopicAuthorizationFailed, sarama.ErrGroupAuthorizationFailed, sarama.ErrClusterAuthorizationFailed,
+		sarama.ErrSASLAuthenticationFailed, sarama.ErrTransactionalIDAuthorizationFailed,
+	}
+}
+
+// deniedByText knows a denial that has lost its type: goka makes text of what ends
+// a view. The words are sarama's own for the code and the same in every release so
+// far; a test holds them against what comes through goka.
+func deniedByText(err error) bool {
+	text := err.Error()
+	return slices.ContainsFunc(denials(), func(k sarama.KError) bool { return strings.Contains(text, k.Error()) })
 }
 
 func classifyBroker(err sarama.KError) Class {
@@ -95,6 +122,8 @@ func classifyBroker(err sarama.KError) Class {
 		return Class{KindMissing, true, "the topic is not there; it can be created at any time"}
 	case sarama.ErrOffsetOutOfRange:
 		return Class{KindChanged, true, "the topic does not have the offset: it was truncated or made anew"}
+	case sarama.ErrFencedInstancedId:
+		return Class{KindTaken, true, "another process has joined the group under this node id; give each process a --node-id of its own"}
 	case sarama.ErrTopicAuthorizationFailed, sarama.ErrGroupAuthorizationFailed, sarama.ErrClusterAuthorizationFailed,
 		sarama.ErrSASLAuthenticationFailed, sarama.ErrTransactionalIDAuthorizationFailed:
 		return Class{KindDenied, true, "this client has no right to do it; rights can be given at any time"}

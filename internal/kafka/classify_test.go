@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/IBM/sarama"
@@ -30,6 +31,9 @@ func TestClassify(t *testing.T) {
 		{sarama.ErrUnsupportedVersion, kafka.KindSettings, false},
 		{&kafka.TooLargeError{}, kafka.KindTooLarge, false},
 		{&kafka.NotWrittenError{Err: sarama.ErrTopicAuthorizationFailed}, kafka.KindDenied, true},
+		{&kafka.ProblemsError{Problems: []kafka.Problem{{Setting: "cleanup.policy"}, {Missing: true}}}, kafka.KindMissing, true},
+		{sarama.ErrFencedInstancedId, kafka.KindTaken, true},
+		{errors.New("goka says: " + sarama.ErrTopicAuthorizationFailed.Error()), kafka.KindDenied, true},
 		{&kafka.AbandonedError{}, kafka.KindStopped, false},
 		{context.Canceled, kafka.KindStopped, false},
 		{context.DeadlineExceeded, kafka.KindAway, true},
@@ -72,6 +76,18 @@ func TestHiddenSettings(t *testing.T) {
 		problems, err := a.CheckTopics(t.Context(), flights, kafka.CheckOptions{HiddenFatal: strict})
 		if err != nil || len(problems) != 4 || problems[0].Fatal != strict {
 			t.Errorf("strict %v: %v, %v", strict, problems, err)
+		}
+	}
+}
+
+// The way out is the topic's own: the table can't be adopted.
+func TestTopicChangedSaysTheWayOut(t *testing.T) {
+	for topic, way := range map[string]string{flights.Table(): "viewkeeper restore", flights.Definitions(): "viewkeeper topics adopt"} {
+		for _, other := range []string{"viewkeeper restore", "viewkeeper topics adopt"} {
+			err := &kafka.TopicChangedError{Topic: topic, Known: "a", Found: "b"}
+			if strings.Contains(err.Error(), other) != (other == way) {
+				t.Errorf("%v", err)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package kafka
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -36,11 +37,19 @@ func (e *TopicChangedError) Recreated() bool { return e.Known != e.Found }
 // Error says what changed.
 func (e *TopicChangedError) Error() string {
 	if e.Recreated() {
-		return fmt.Sprintf("the topic %s was made anew: its id is %s and was %s; restore the catalog into it, or accept it with viewkeeper topics adopt",
-			e.Topic, e.Found, e.Known)
+		return fmt.Sprintf("the topic %s was made anew: its id is %s and was %s; %s", e.Topic, e.Found, e.Known, e.wayOut())
 	}
 	return fmt.Sprintf("the topic %s lost its end: it ends at offset %d and had reached %d; look at the brokers' log for an unclean leader election",
 		e.Topic, e.FoundEnd, e.KnownEnd)
+}
+
+// wayOut depends on the topic: the table is the truth and has to be put back, while
+// the definitions topic is only what comes in and can begin again.
+func (e *TopicChangedError) wayOut() string {
+	if strings.HasSuffix(e.Topic, tableSuffix) {
+		return "put the catalog back into it with viewkeeper restore"
+	}
+	return "if that is meant, accept it with viewkeeper topics adopt"
 }
 
 // TooLargeError is returned when a record is over a limit. Nothing was written.
@@ -101,6 +110,12 @@ func (e *AbandonedError) Error() string {
 
 // ProblemsError is returned when topics have settings that must not be worked with.
 type ProblemsError struct{ Problems []Problem }
+
+// Missing reports whether a topic is not there at all, which comes before all that is
+// wrong with the others.
+func (e *ProblemsError) Missing() bool {
+	return slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Missing })
+}
 
 // Error lists them.
 func (e *ProblemsError) Error() string {

@@ -18,6 +18,10 @@ func (t Topics) Definitions() string { return string(t.Group()) + "-definitions"
 // Table is the group table: commit row, rows, fences, heartbeat, known ids.
 func (t Topics) Table() string { return string(goka.GroupTable(t.Group())) }
 
+// tableSuffix is how goka ends the name of a group's table, and no other topic of a
+// catalog does.
+const tableSuffix = "-table"
+
 // Decisions is the topic of all decisions, kept for ever by default.
 func (t Topics) Decisions() string { return string(t.Group()) + "-decisions" }
 
