@@ -3,12 +3,15 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -299,6 +302,48 @@ func TestSupervise(t *testing.T) {
 	err = kafka.Supervise(t.Context(), kafka.Supervision{Name: "it"}, func(context.Context) error { return perm })
 	if err != error(perm) {
 		t.Errorf("a permanent error gave %v", err)
+	}
+}
+
+// The same failure is said once, whatever its ports and offsets are; another one is
+// said at once.
+func TestSuperviseSaysAFailureOnce(t *testing.T) {
+	var log strings.Builder
+	ctx, cancel := context.WithCancel(t.Context())
+	runs := 0
+	err := kafka.Supervise(ctx, kafka.Supervision{
+		Name: "it", FirstWait: time.Millisecond, LongWait: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	}, func(context.Context) error {
+		if runs++; runs == 9 {
+			cancel()
+		}
+		if runs < 5 {
+			return fmt.Errorf("read tcp 127.0.0.1:%d: broken", 5000+runs)
+		}
+		return errors.New("denied")
+	})
+	if n := strings.Count(log.String(), "level=WARN"); err != nil || n != 2 {
+		t.Errorf("%v, %d warnings for two failures:\n%s", err, n, log.String())
+	}
+}
+
+// Who finds its node id taken waits long before it throws the other one out.
+func TestSuperviseWaitsLongForATakenID(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var waits []time.Duration
+	err := kafka.Supervise(ctx, kafka.Supervision{
+		Name: "it", FirstWait: time.Microsecond, LongWait: time.Microsecond, TakenWait: time.Millisecond,
+		Ended: func(_ error, class kafka.Class, wait time.Duration) {
+			if waits = append(waits, wait); class.Kind != kafka.KindTaken || !strings.Contains(class.Reason, "--node-id") {
+				t.Errorf("%+v", class)
+			}
+			if len(waits) == 6 {
+				cancel()
+			}
+		},
+	}, func(context.Context) error { return sarama.ErrFencedInstancedId })
+	if err != nil || waits[0] < 700*time.Microsecond || waits[5] < 7*time.Millisecond || waits[5] > 10*time.Millisecond {
+		t.Errorf("%v, %v", err, waits)
 	}
 }
 

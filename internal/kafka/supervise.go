@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,13 @@ const (
 	// StopDeadline is how long Supervise waits for a run that was told to stop. A
 	// silent broker holds sarama for a few net timeouts.
 	StopDeadline = 30 * time.Second
+	// takenWait and longTakenWait bound the wait of a process whose node id another
+	// one has: whoever comes back throws the other out, so that the catalog would
+	// have a new owner with each short wait.
+	takenWait     = time.Minute
+	longTakenWait = 10 * time.Minute
+	// sayAgain is how long the same failure is not said again at a level that is read.
+	sayAgain = time.Minute
 )
 
 // Supervision says how [Supervise] goes about it. Only Name is needed.
@@ -28,6 +36,9 @@ type Supervision struct {
 	// FirstWait and LongWait bound the wait between runs, which doubles each time;
 	// defaults 100 ms and 5 s.
 	FirstWait, LongWait time.Duration
+	// TakenWait is the first wait after [KindTaken], which doubles up to ten times as
+	// long; default a minute.
+	TakenWait time.Duration
 	// StopDeadline is how long a run that was told to stop may take; default 30 s.
 	StopDeadline time.Duration
 	// Ended is told of every run that ended by itself, why, and how long it will
@@ -54,6 +65,11 @@ func Supervise(ctx context.Context, s Supervision, run func(ctx context.Context)
 		long = longWait
 	}
 	wait := newBackoff(first, long)
+	taken := newBackoff(takenWait, longTakenWait)
+	if s.TakenWait > 0 {
+		taken = newBackoff(s.TakenWait, 10*s.TakenWait)
+	}
+	var said repeats
 	for {
 		began := time.Now()
 		err := Stoppable(ctx, s.Name, s.StopDeadline, run)
@@ -76,15 +92,46 @@ func Supervise(ctx context.Context, s Supervision, run func(ctx context.Context)
 		if time.Since(began) > steady {
 			wait.reset()
 		}
-		pause := wait.next()
-		log.Warn(s.Name+" ended and will be started again", "error", err, "why", class.Reason, "in", pause)
-		if s.Ended != nil {
-			s.Ended(err, class, pause)
+		backoff := wait
+		if class.Kind == KindTaken {
+			// Not reset by a run that lasted: that is only how long the other one waits.
+			backoff = taken
 		}
-		if pauseFor(ctx, pause) != nil {
+		in := backoff.next()
+		log.Log(ctx, said.level(err, began), s.Name+" ended and will be started again", "error", err, "why", class.Reason, "in", in)
+		if s.Ended != nil {
+			s.Ended(err, class, in)
+		}
+		if pauseFor(ctx, in) != nil {
 			return nil
 		}
 	}
+}
+
+// repeats tells a failure that is new from one that was just said: what is blocked is
+// tried every few seconds, for days, and a log full of it hides all else.
+type repeats struct {
+	text string
+	at   time.Time
+}
+
+// level is a warning for what is new, and for the rest once in sayAgain; debug
+// otherwise. Digits do not make it new: they are ports, offsets and times.
+func (r *repeats) level(err error, now time.Time) slog.Level {
+	text := ""
+	if err != nil {
+		text = strings.Map(func(c rune) rune {
+			if c >= '0' && c <= '9' {
+				return -1
+			}
+			return c
+		}, err.Error())
+	}
+	if text == r.text && now.Sub(r.at) < sayAgain {
+		return slog.LevelDebug
+	}
+	r.text, r.at = text, now
+	return slog.LevelWarn
 }
 
 // Stoppable calls run and gives its error. When ctx ends and run does not return
