@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -23,6 +24,11 @@ const maxTimeout = 10 * time.Minute
 // readBody reads at most limit bytes of the body. limit counts SQL text; a JSON
 // body may be larger by its envelope and escapes.
 func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, *Problem) {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		// Compressed bytes taken for SQL would leave a refused record.
+		return nil, problemf(http.StatusBadRequest, CodeBadRequest,
+			"Content-Encoding is %q; send the body as it is; nothing was written", coding)
+	}
 	// A server that cannot set deadlines (a test's recorder) reads without one.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
@@ -65,6 +71,15 @@ func describe(into any, err error) string {
 	fields := `{"sql", "id", "expect_version", "reason"}`
 	if _, ok := into.(*queryBody); ok {
 		fields = `{"sql", "min_version", "timeout"}`
+	}
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		// The package's own words name types of Go.
+		field := kind.Field
+		if field == "" {
+			field = "the body"
+		}
+		return fmt.Sprintf("is asked for, %s: %s can't be a JSON %s", fields, field, kind.Value)
 	}
 	return fmt.Sprintf("is asked for, %s: %v", fields, err)
 }

@@ -57,14 +57,17 @@ func (b *Batch) AppendCSV(dst []byte, i int) []byte {
 }
 
 // UniqueNames numbers the column names that came before, so that all can be keys
-// of one object: a, a_1.
+// of one object: a, a_1. The numbers of a name go on where they were, since trying
+// them from 1 for each of thousands of equal names would hold the keeper for minutes.
 func UniqueNames(names []string) []string {
 	seen := make(map[string]bool, len(names))
+	next := make(map[string]int)
 	unique := make([]string, len(names))
 	for i, n := range names {
 		unique[i] = n
-		for k := 1; seen[unique[i]]; k++ {
-			unique[i] = fmt.Sprintf("%s_%d", n, k)
+		for seen[unique[i]] {
+			next[n]++
+			unique[i] = fmt.Sprintf("%s_%d", n, next[n])
 		}
 		seen[unique[i]] = true
 	}

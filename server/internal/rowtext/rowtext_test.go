@@ -129,6 +129,18 @@ func TestUniqueNames(t *testing.T) {
 	}
 }
 
+// A query can name a column by one name tens of thousands of times.
+func TestUniqueNamesOfManyEqualOnes(t *testing.T) {
+	const n = 200_000
+	names := make([]string, n)
+	for i := range names {
+		names[i] = "a"
+	}
+	if got := UniqueNames(names)[n-1]; got != "a_199999" {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestStringRepairsBytes(t *testing.T) {
 	if got := string(AppendString(nil, []byte("a\xffb\\"))); got != `"a`+"\uFFFD"+`b\\"` {
 		t.Errorf("got %s", got)
