@@ -58,6 +58,7 @@ func TestBodyWithoutAContentType(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/statements", "/v1/check", "/v1/query"} {
 		want(t, do(t, "POST", url+path, `{"sqll":"SELECT 1"}`, form...), 400, "BAD_REQUEST", "sqll")
+		want(t, do(t, "POST", url+path, `{"sql":1}`, form...), 400, "sql can't be a JSON number")
 	}
 	if len(w.emitted) != 2 {
 		t.Errorf("a body that is neither was written: %+v", w.emitted)
@@ -115,8 +116,8 @@ func TestStatementNotWritten(t *testing.T) {
 		{"id with a colon", nil, create, []string{"Idempotency-Key", "a:1"}, "", 400, "BAD_REQUEST"},
 		{"long id", nil, create, []string{"Idempotency-Key", strings.Repeat("a", 129)}, "", 400, "BAD_REQUEST"},
 		{"two ids", nil, `{"sql":"DROP VIEW v","id":"a"}`, []string{"Content-Type", "application/json", "Idempotency-Key", "b"}, "", 400, "BAD_REQUEST"},
-		{"wrong type in JSON", nil, `{"sql":"DROP VIEW v","expect_version":"1"}`, nil, "", 400, "expect_version can't be a JSON string"},
-		{"not an object", nil, `[]`, []string{"Content-Type", "application/json"}, "", 400, "the body can't be a JSON array"},
+		{"wrong type in JSON", nil, `{"sql":"DROP VIEW v","expect_version":"1"}`, nil, "", 400, "BAD_REQUEST"},
+		{"not an object", nil, `[]`, []string{"Content-Type", "application/json"}, "", 400, "BAD_REQUEST"},
 		{"compressed", nil, create, []string{"Content-Encoding", "gzip"}, "", 400, "BAD_REQUEST"},
 		{"body over the limit", nil, long, nil, "", 413, "TOO_LARGE"},
 		{"text over the limit", nil, strings.Repeat("-", 600<<10), nil, "", 413, "TOO_LARGE"},
