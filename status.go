@@ -43,6 +43,8 @@ const (
 	ReasonCatchingUp     = "CATCHING_UP"     // the table is being read
 	ReasonBuilding       = "BUILDING"        // the first factory is being built
 	ReasonKafkaAway      = "KAFKA_AWAY"      // the brokers do not answer
+	ReasonKafkaDenied    = "KAFKA_DENIED"    // the brokers do not let this process do what it must
+	ReasonNodeIDTaken    = "NODE_ID_TAKEN"   // another process has this one's node id
 	ReasonStale          = "STALE"           // what is served is older than --max-stale
 	ReasonTopicMissing   = "TOPIC_MISSING"   // a topic is not there yet
 	ReasonTopicSettings  = "TOPIC_SETTINGS"  // a topic has wrong settings

@@ -1,10 +1,14 @@
 package processor
 
 import (
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/IBM/sarama"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
@@ -116,6 +120,62 @@ func TestWrongSettingsBlock(t *testing.T) {
 	m := w.start("node-1", nil)
 	s := m.waitReason(viewkeeper.ReasonTopicSettings)
 	if !strings.Contains(s.Reasons[viewkeeper.ReasonTopicSettings], "cleanup.policy") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A topic that is not there is called that, as nodes call it; it is said once, and
+// the processor goes on when it is created.
+func TestMissingTableBlocks(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.broker.Cluster().DeleteTopic(w.topics.Table()))
+	log := &lines{}
+	w.log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	m := w.start("node-1", nil)
+	s := m.waitReason(viewkeeper.ReasonTopicMissing)
+	if !strings.Contains(s.Reasons[viewkeeper.ReasonTopicMissing], "topics create") || s.Reasons[viewkeeper.ReasonTopicSettings] != "" {
+		t.Errorf("%+v", s)
+	}
+	m.waitFor("several lives", func(Status) bool { return log.count("will be started again") > 3 })
+	_, err := w.admin.CreateTopics(w.ctx, w.topics)
+	w.must(err)
+	if s := m.waitOwner(); len(s.Reasons) > 0 {
+		t.Errorf("%+v", s)
+	}
+	// One for the topic, one for the lives that ended over it.
+	if n := log.count("level=WARN"); n != 2 {
+		t.Errorf("%d warnings", n)
+	}
+}
+
+// lines is a log that a test counts in.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+func TestDeniedBlocks(t *testing.T) {
+	w := newWorld(t)
+	w.broker.Cluster().ControlKey(int16(kmsg.JoinGroup), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		w.broker.Cluster().KeepControl()
+		res := r.ResponseKind().(*kmsg.JoinGroupResponse)
+		res.ErrorCode = kerr.GroupAuthorizationFailed.Code
+		return res, nil, true
+	})
+	m := w.start("node-1", nil)
+	if s := m.waitReason(viewkeeper.ReasonKafkaDenied); s.State != StateBlocked || !strings.Contains(s.Reasons[viewkeeper.ReasonKafkaDenied], "rights of an owner") {
 		t.Errorf("%+v", s)
 	}
 }

@@ -265,7 +265,7 @@ func (o *owner) writeFence(base viewkeeper.Epoch) (int64, error) {
 		return 0, fmt.Errorf("the fence is written, and the broker did not say at which offset; taking over again")
 	}
 	o.epoch = fold.FenceEpoch(o.fence, m.Offset)
-	o.follower.epoch = o.epoch
+	o.follower.epoch, o.follower.node = o.epoch, o.cfg.NodeID
 	return m.Offset, nil
 }
 

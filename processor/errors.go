@@ -32,11 +32,26 @@ type SupersededError struct {
 	// Own is this owner's epoch, Other the other's, with its node id.
 	Own, Other viewkeeper.Epoch
 	Owner      string
+	// SameID says that the other one has this owner's node id.
+	SameID bool
 }
 
 // Error names the other owner.
 func (e *SupersededError) Error() string {
-	return fmt.Sprintf("another owner has taken over: %s with epoch %d, after this one's %d", e.Owner, e.Other, e.Own)
+	text := fmt.Sprintf("another owner has taken over: %s with epoch %d, after this one's %d", e.Owner, e.Other, e.Own)
+	if e.SameID {
+		text += "; " + kafka.ErrNodeIDTaken.Error()
+	}
+	return text
+}
+
+// Unwrap gives [kafka.ErrNodeIDTaken] where that is the reason. The fence is often
+// read before the group says so, and who then comes back at once throws the other out.
+func (e *SupersededError) Unwrap() error {
+	if e.SameID {
+		return kafka.ErrNodeIDTaken
+	}
+	return nil
 }
 
 // errFenceLost is returned when something was written over the owner's fence:
@@ -57,8 +72,12 @@ func reasonOf(err error) (code, detail string) {
 		return viewkeeper.ReasonTopicMissing, err.Error()
 	case kafka.KindChanged:
 		return viewkeeper.ReasonTopicRecreated, err.Error()
-	case kafka.KindSettings, kafka.KindDenied:
+	case kafka.KindSettings:
 		return viewkeeper.ReasonTopicSettings, err.Error()
+	case kafka.KindDenied:
+		return viewkeeper.ReasonKafkaDenied, err.Error() + "; give this process's user the rights of an owner (docs/operations.md, Rights), it goes on by itself then"
+	case kafka.KindTaken:
+		return viewkeeper.ReasonNodeIDTaken, fmt.Sprintf("%v (%v)", kafka.ErrNodeIDTaken, err)
 	}
 	return "", ""
 }

@@ -23,6 +23,7 @@ type follower struct {
 	mu      sync.Mutex
 	fold    *fold.Fold
 	epoch   viewkeeper.Epoch // the owner's
+	node    string           // the owner's node id
 	changed chan struct{}    // closed at the next record
 }
 
@@ -63,7 +64,7 @@ func (f *follower) read(ctx context.Context, m *sarama.ConsumerMessage) error {
 func (f *follower) superseded() error {
 	if f.fold.Epoch() > f.epoch {
 		fence, _ := f.fold.Fence()
-		return &SupersededError{Own: f.epoch, Other: f.fold.Epoch(), Owner: fence.Owner}
+		return &SupersededError{Own: f.epoch, Other: f.fold.Epoch(), Owner: fence.Owner, SameID: fence.Owner == f.node}
 	}
 	if f.fold.FenceLost() {
 		return errFenceLost

@@ -34,6 +34,7 @@ type life struct {
 	load       loadJudge
 	openSink   func(kafka.Settings) (sink, error)
 	sweeps     sweeps
+	said       *said
 
 	admin *kafka.Admin
 	sink  sink
@@ -143,9 +144,7 @@ func (l *life) checkTopics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range problems {
-		l.log.Warn("topic settings", "problem", p.String(), "fatal", p.Fatal)
-	}
+	l.said.problems(l.log, problems)
 	if fatal := kafka.FatalOnes(problems); len(fatal) > 0 {
 		return &kafka.ProblemsError{Problems: fatal}
 	}
@@ -160,7 +159,7 @@ const leaveTimeout = 2 * time.Second
 // that are killed and come back. Whoever failed leaves too, so that another one gets
 // its chance.
 func (l *life) leave(ctx context.Context) {
-	if l.expelled.Load() {
+	if l.expelled.Load() || kafka.Classify(l.failure()).Kind == kafka.KindTaken {
 		return // the member of this id is another process now
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)

@@ -2,6 +2,7 @@ package processor
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -44,6 +45,26 @@ func TestOwnershipMovesAndGoesOn(t *testing.T) {
 	statements = append(statements, create("e", 1))
 	w.emit(statements[len(statements)-1])
 	w.verify(statements)
+}
+
+// Two processes with one node id: the one that is thrown out says why, and leaves the
+// other alone for long, instead of throwing it out in turn.
+func TestOneNodeIDTwice(t *testing.T) {
+	w := newWorld(t)
+	one := w.start("node-1", nil)
+	first := one.waitOwner()
+	two := w.start("node-1", nil)
+	second := two.waitOwner()
+	s := one.waitReason(viewkeeper.ReasonNodeIDTaken)
+	if s.State != StateBlocked || !strings.Contains(s.Reasons[viewkeeper.ReasonNodeIDTaken], "--node-id") {
+		t.Errorf("%+v", s)
+	}
+	for n := range 3 {
+		w.decided(w.emit(create("a", n)))
+	}
+	if s := two.Status(); s.State != StateOwner || s.Epoch != second.Epoch || s.Epoch <= first.Epoch {
+		t.Errorf("the second one is %+v", s)
+	}
 }
 
 // A zombie: the owner hangs before its n-th flight, loses the partition to another

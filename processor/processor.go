@@ -24,6 +24,7 @@ type Processor struct {
 	board    *board
 	guard    *kafka.Guard
 	ran      atomic.Bool
+	said     said
 
 	// What tests replace.
 
@@ -80,7 +81,7 @@ func (p *Processor) Run(ctx context.Context) error {
 	}, func(ctx context.Context) error {
 		l := &life{
 			cfg: &p.cfg, settings: p.settings, topics: p.topics, instanceID: instanceID(p.cfg.NodeID), guard: p.guard,
-			log: p.log, metrics: p.metrics, board: p.board, now: p.now, load: p.load, openSink: p.openSink, sweeps: p.sweeps,
+			log: p.log, metrics: p.metrics, board: p.board, now: p.now, load: p.load, openSink: p.openSink, sweeps: p.sweeps, said: &p.said,
 		}
 		return l.run(ctx)
 	})

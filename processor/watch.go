@@ -3,6 +3,8 @@ package processor
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -20,20 +22,51 @@ func (l *life) watchTopics(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		err := l.checkTopics(ctx)
-		var problems *kafka.ProblemsError
-		switch {
-		case errors.As(err, &problems):
-			l.board.reason(viewkeeper.ReasonTopicSettings, err.Error())
-		case err == nil:
-			l.board.reason(viewkeeper.ReasonTopicSettings, "")
-		}
+		l.noteTopics(l.checkTopics(ctx))
 		if o := l.owner.Load(); o != nil {
 			if err := l.checkIdentity(ctx, o); err != nil && ctx.Err() == nil {
 				o.fail(err)
 			}
 		}
 	}
+}
+
+// noteTopics keeps what the last look at the topics found as a reason, one at a time.
+// That brokers do not answer is noticed by who reads and writes.
+func (l *life) noteTopics(err error) {
+	var problems *kafka.ProblemsError
+	if err != nil && !errors.As(err, &problems) {
+		return
+	}
+	code, detail := reasonOf(err)
+	for _, of := range []string{viewkeeper.ReasonTopicSettings, viewkeeper.ReasonTopicMissing} {
+		if of == code {
+			l.board.reason(of, detail)
+		} else {
+			l.board.reason(of, "")
+		}
+	}
+}
+
+// said is which problems of the topics were said. It outlives a life, since a blocked
+// process begins one every few seconds.
+type said struct {
+	mu  sync.Mutex
+	was map[string]bool
+}
+
+// problems logs those that were not there at the last look.
+func (s *said) problems(log *slog.Logger, problems []kafka.Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := make(map[string]bool, len(problems))
+	for _, p := range problems {
+		text := p.String()
+		if now[text] = true; !s.was[text] {
+			log.Warn("a topic is not as it should be", "problem", text, "fatal", p.Fatal)
+		}
+	}
+	s.was = now
 }
 
 // checkIdentity notices a definitions topic that is not the one which this owner

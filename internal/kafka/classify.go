@@ -83,6 +83,8 @@ func Classify(err error) Class {
 	case errors.Is(err, context.Canceled), errors.Is(err, sarama.ErrClosedClient),
 		errors.Is(err, sarama.ErrShuttingDown), errors.Is(err, ErrEmitterClosed):
 		return Class{KindStopped, false, "the caller stopped it"}
+	case errors.Is(err, ErrNodeIDTaken):
+		return classifyBroker(sarama.ErrFencedInstancedId)
 	case errors.As(err, &kerr):
 		return classifyBroker(kerr)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -123,7 +125,7 @@ func classifyBroker(err sarama.KError) Class {
 	case sarama.ErrOffsetOutOfRange:
 		return Class{KindChanged, true, "the topic does not have the offset: it was truncated or made anew"}
 	case sarama.ErrFencedInstancedId:
-		return Class{KindTaken, true, "another process has joined the group under this node id; give each process a --node-id of its own"}
+		return Class{KindTaken, true, "another process works under this node id; give each process a --node-id of its own"}
 	case sarama.ErrTopicAuthorizationFailed, sarama.ErrGroupAuthorizationFailed, sarama.ErrClusterAuthorizationFailed,
 		sarama.ErrSASLAuthenticationFailed, sarama.ErrTransactionalIDAuthorizationFailed:
 		return Class{KindDenied, true, "this client has no right to do it; rights can be given at any time"}

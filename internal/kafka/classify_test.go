@@ -32,6 +32,7 @@ func TestClassify(t *testing.T) {
 		{&kafka.TooLargeError{}, kafka.KindTooLarge, false},
 		{&kafka.NotWrittenError{Err: sarama.ErrTopicAuthorizationFailed}, kafka.KindDenied, true},
 		{&kafka.ProblemsError{Problems: []kafka.Problem{{Setting: "cleanup.policy"}, {Missing: true}}}, kafka.KindMissing, true},
+		{kafka.ErrNodeIDTaken, kafka.KindTaken, true},
 		{sarama.ErrFencedInstancedId, kafka.KindTaken, true},
 		{errors.New("goka says: " + sarama.ErrTopicAuthorizationFailed.Error()), kafka.KindDenied, true},
 		{&kafka.AbandonedError{}, kafka.KindStopped, false},

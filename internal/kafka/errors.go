@@ -11,6 +11,9 @@ import (
 // ErrEmitterClosed is returned when an emitter is used after Close.
 var ErrEmitterClosed = errors.New("the emitter is closed")
 
+// ErrNodeIDTaken is returned when another process works under this one's node id.
+var ErrNodeIDTaken = errors.New("another process has this one's node id; give each process a --node-id of its own")
+
 // MissingTopicError is returned when a topic is not there. Topics come about
 // through `viewkeeper topics create` only.
 type MissingTopicError struct{ Topic string }
