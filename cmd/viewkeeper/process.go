@@ -168,9 +168,10 @@ type node struct {
 
 func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 	n = &node{listener: spec.listener}
+	started := n // an error returns no node, and what it had started must end
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, n.close())
+			err = errors.Join(err, started.close())
 		}
 	}()
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{

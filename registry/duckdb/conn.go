@@ -205,9 +205,13 @@ type engineError struct {
 func (e *engineError) Error() string { return e.Type + " Error: " + e.Message }
 
 // parseEngineError reads an error text. Before errors_as_json is set, and from
-// the C interface itself, it may be plain text.
+// the C interface itself, it may be plain text; from the parser, which a text meets
+// when it is taken apart into statements, it is "Parser Error: " and the structure.
 func parseEngineError(text string) error {
 	var fields map[string]any
+	if i := strings.Index(text, " Error: {"); i >= 0 && strings.IndexAny(text, "\n{") > i {
+		text = text[i+len(" Error: "):]
+	}
 	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &fields) != nil {
 		kind, msg, ok := strings.Cut(text, " Error: ")
 		if !ok || strings.ContainsRune(kind, '\n') {

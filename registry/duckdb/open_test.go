@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"context"
+	"strings"
 	"testing"
 )
 
@@ -22,5 +23,18 @@ func TestOpenInstance(t *testing.T) {
 	}
 	if err := c.exec(context.Background(), "SET threads = 1"); err == nil {
 		t.Fatal("the configuration is not locked")
+	}
+}
+
+// What the parser says of the base comes in another form than what the binder says.
+func TestErrorsOfTheBaseAreText(t *testing.T) {
+	for text, want := range map[string]string{
+		"CREATE VIEW x AS SELEC 1":            `base, statement 1 (CREATE VIEW x AS SELEC 1): syntax error at or near "SELEC"`,
+		"CREATE VIEW x AS SELECT * FROM nope": `base, statement 1 (CREATE VIEW x AS SELECT * FROM nope): Table with name nope does not exist!`,
+	} {
+		_, err := openInstance(context.Background(), Options{BaseSQL: text})
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
