@@ -36,7 +36,7 @@ func TestFaults(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		for _, fault := range []error{nil, &registry.LostError{Detail: "killed"}, errors.New("the socket closed")} {
 			for at := 0; ; at++ {
-				planner := &registrytest.FaultPlanner{Planner: registrytest.NewModel(registrytest.BaseRelations()...), At: at, Err: fault, Late: late}
+				planner := &registrytest.FaultPlanner{Planner: &merging{Planner: registrytest.NewModel(registrytest.BaseRelations()...)}, At: at, Err: fault, Late: late}
 				if fault == nil {
 					planner.At = -1
 				}

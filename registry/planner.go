@@ -62,6 +62,48 @@ type Applier interface {
 	Apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []Apply) error
 }
 
+// Merger is the optional side of a planner that runs merge queries over rows of its
+// own making, to find those that cannot merge what they merged. It is sound and
+// not complete: a counterexample is one whatever the data, and for what a planner
+// cannot be sure of it says that it does not know.
+type Merger interface {
+	// MergeTwice answers for each merge, in order. It reads and changes nothing of
+	// the scratch catalog, and ends no trial. The errors are those of a [Planner].
+	MergeTwice(ctx context.Context, merges []Merge) ([]Algebra, error)
+}
+
+// Merge is a merge query to be run.
+type Merge struct {
+	// Query is the qualified merge query. It has been bound.
+	Query Query `json:"query"`
+	// Source is the relation that {source} became in it, Columns what that has.
+	Source  viewkeeper.Name     `json:"source"`
+	Columns []viewkeeper.Column `json:"columns"`
+}
+
+// Algebra is what a planner found out about a merge query. The zero value says that
+// merging once more changed nothing.
+type Algebra struct {
+	// Unknown says why the planner does not know, or is "".
+	Unknown string `json:"unknown,omitempty"`
+	// Counter is a case in which merging once more changed something, or nil.
+	Counter *Counterexample `json:"counter,omitempty"`
+	// Err is ENGINE_KILLED or ENGINE_TIMEOUT when the registry puts it there.
+	Err *PlanError `json:"err,omitempty"`
+}
+
+// Counterexample is one row that a merge query gave, and what it became when the
+// query was given its own result. Values are as the engine prints them, "NULL" for
+// none, in the order of the columns.
+type Counterexample struct {
+	Once []string `json:"once"`
+	// Twice is nil when no row is left that the first could have become, and Once is
+	// nil when a row came from nowhere.
+	Twice []string `json:"twice"`
+	// Changed are the indexes of the columns that differ, when both rows are there.
+	Changed []int `json:"changed,omitempty"`
+}
+
 // Apply is one change to the real views.
 type Apply struct {
 	Name viewkeeper.Name `json:"name"`

@@ -34,6 +34,12 @@ func (j *judgment) try(ctx context.Context, advance bool) error {
 	if refusal == nil {
 		refusal = j.dependents(d, policy)
 	}
+	if refusal == nil {
+		var err error
+		if refusal, err = j.algebra(); err != nil {
+			return fmt.Errorf("judge %s: %w", j.d.StatementID, err)
+		}
+	}
 	j.warn()
 	if refusal == nil {
 		j.accept(rows, d)

@@ -3,6 +3,7 @@ package registrytest
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/viewkeeper/viewkeeper/registry"
 )
@@ -62,6 +63,16 @@ func (p *FaultPlanner) Settle(ctx context.Context, keep bool) error {
 func (p *FaultPlanner) Reset(ctx context.Context) error {
 	_, err := fault(ctx, p, "Reset", func() (struct{}, error) { return struct{}{}, p.Planner.Reset(ctx) })
 	return err
+}
+
+// MergeTwice passes on or fails. A planner that is no [registry.Merger] is not
+// asked, and nothing is known.
+func (p *FaultPlanner) MergeTwice(ctx context.Context, merges []registry.Merge) ([]registry.Algebra, error) {
+	merger, ok := p.Planner.(registry.Merger)
+	if !ok {
+		return slices.Repeat([]registry.Algebra{{Unknown: "the planner runs no merge query"}}, len(merges)), nil
+	}
+	return fault(ctx, p, "MergeTwice", func() ([]registry.Algebra, error) { return merger.MergeTwice(ctx, merges) })
 }
 
 func fault[T any](ctx context.Context, p *FaultPlanner, name string, call func() (T, error)) (T, error) {
