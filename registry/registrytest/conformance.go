@@ -51,6 +51,8 @@ func TestPlanner(t *testing.T, open func(t *testing.T) registry.Planner, without
 		{"StubsRoundTrip", false, stubsRoundTrip},
 		{"StubsRoundTripAnyType", true, stubsRoundTripAnyType},
 		{"ParquetTypes", false, parquetTypes},
+		{"MergingTwice", true, mergingTwice},
+		{"MergingTwiceLeavesTheTrial", true, mergingLeavesTheTrial},
 		{"ManyStubs", false, manyStubs},
 		{"EmptyCalls", false, emptyCalls},
 		{"CancelledCalls", false, cancelledCalls},

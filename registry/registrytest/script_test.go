@@ -401,7 +401,6 @@ var elsewhere = map[viewkeeper.Code]string{
 	viewkeeper.CodeEngineKilled:  "../fault_test.go",             // an engine that dies twice
 	viewkeeper.CodeEngineTimeout: "../fault_test.go",
 	viewkeeper.CodeInternal:      "", // a mistake of the program itself: nothing should
-	viewkeeper.CodeMergeAlgebra:  "", // for merging partitions, which does not exist yet
 }
 
 // complete holds the scripts together to what they promise: every code, every

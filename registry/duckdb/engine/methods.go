@@ -22,6 +22,7 @@ const (
 	methodBind     = "bind"
 	methodSettle   = "settle"
 	methodReset    = "reset"
+	methodMerge    = "merge"
 	methodApply    = "apply"
 	methodRestore  = "restore"
 	methodQuery    = "query"
@@ -92,6 +93,8 @@ func (c *child) handle(ctx context.Context, request call) (any, error) {
 		return withParams(request, func(p settleParams) (any, error) { return nil, c.planner.Settle(ctx, p.Keep) })
 	case methodReset:
 		return nil, c.planner.Reset(ctx)
+	case methodMerge:
+		return withParams(request, func(p mergeParams) (any, error) { return mergeTwice(ctx, c.planner, p) })
 	}
 	return nil, fmt.Errorf("engine: no method %q", request.Method)
 }
