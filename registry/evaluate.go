@@ -130,7 +130,7 @@ func (t *trial) rules(e *entry) *failure {
 	}
 	if _, ok := t.base.relations[name]; ok {
 		return failAt(s.create.NameOffset, StageValidate, viewkeeper.CodeName,
-			fmt.Sprintf("the base has a relation %s, which hides this definition; rename one of the two", name))
+			fmt.Sprintf("the base has a relation %s, which hides this definition; rename the relation, or drop the definition and create it under another name", name))
 	}
 	if path := t.cycles[name]; path != nil {
 		f := failAt(t.cyclePlace(e, path), StageValidate, viewkeeper.CodeCycle, cycleReason(path))
