@@ -47,6 +47,21 @@ func TestOwnershipMovesAndGoesOn(t *testing.T) {
 	w.verify(statements)
 }
 
+// A process that joins does not take the role from an owner that is well, whatever its
+// name.
+func TestJoiningTakesNothing(t *testing.T) {
+	w := newWorld(t)
+	owner := w.start("node-5", nil)
+	owner.waitOwner()
+	for n, name := range []string{"node-1", "node-9", "a"} {
+		joined := w.start(name, nil)
+		joined.waitFor("standing by, or owning", func(s Status) bool { return s.State == StateStandby || s.State == StateOwner })
+		if d := w.decided(w.emit(create("a", n))); d.Owner != "node-5" {
+			t.Fatalf("after %s joined, %s decides", name, d.Owner)
+		}
+	}
+}
+
 // Two processes with one node id: the one that is thrown out says why, and leaves the
 // other alone for long, instead of throwing it out in turn.
 func TestOneNodeIDTwice(t *testing.T) {
