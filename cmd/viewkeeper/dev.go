@@ -195,7 +195,10 @@ func (a *app) devRun(ctx context.Context, addr, ready string, cfg engine.Config,
 	}
 	group.Go(func() error {
 		for _, n := range nodes {
-			if err := n.WaitReady(ctx); err != nil {
+			err := waitForNode(ctx, n, devPatience, func(text string) {
+				shown.say("viewkeeper: %s; the log is %s", text, filepath.Join(a.Dir, "dev.log"))
+			})
+			if err != nil {
 				return nil // stopped, or failed elsewhere
 			}
 		}

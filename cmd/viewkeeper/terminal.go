@@ -65,3 +65,12 @@ func (p *progress) stop() {
 	p.once.Do(func() { close(p.done) })
 	p.gone.Wait()
 }
+
+// say writes a line above the one that is shown.
+func (p *progress) say(format string, args ...any) {
+	line := fmt.Sprintf(format, args...) + "\n"
+	if isTerminal(p.out) {
+		line = "\r\x1b[K" + line
+	}
+	fmt.Fprint(p.out, line)
+}
