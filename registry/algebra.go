@@ -66,9 +66,13 @@ func (e *entry) merge() (Merge, bool) {
 	return Merge{}, false
 }
 
+// mergeBatch is the most merges of one call. A planner may take some seconds for one
+// that is hard, and has a deadline for the call.
+const mergeBatch = 3
+
 // mergeTwice asks the planner, with the same care as bind.
 func (t *session) mergeTwice(merges []Merge) ([]Algebra, error) {
-	return careful(t, merges, bindBatch,
+	return careful(t, merges, mergeBatch,
 		func(ms []Merge) ([]Algebra, error) {
 			if err := t.ready(); err != nil {
 				return nil, noLoss{err}
