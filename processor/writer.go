@@ -2,6 +2,7 @@ package processor
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -171,7 +172,13 @@ func (o *owner) rewrite(what string, records []codec.Record, more ...*sarama.Pro
 	if out = append(out, more...); len(out) == 0 {
 		return nil
 	}
-	o.log.Info("writing again", "why", what, "records", len(out))
+	level := slog.LevelInfo
+	if len(records) == 0 {
+		// The last decisions, which every take-over writes again: nobody knows whether
+		// the owner before came to it.
+		level = slog.LevelDebug
+	}
+	o.log.Log(o.ctx, level, "writing again", "why", what, "table", len(records), "decisions", len(more))
 	if err := o.send(what, out...); err != nil {
 		return err
 	}
@@ -191,5 +198,5 @@ func (o *owner) complete(r recovered) error {
 			decisions = append(decisions, topicMessage(o.topics.Decisions(), codec.EncodeDecision(d)))
 		}
 	}
-	return o.rewrite("completion", append(r.completion, r.healing...), decisions...)
+	return o.rewrite("the last batch of the owner before, and healing", append(r.completion, r.healing...), decisions...)
 }
