@@ -35,6 +35,9 @@ type Status struct {
 	Engine            string    `json:"engine"`
 	BaseDigest        string    `json:"base_digest"`
 	At                time.Time `json:"at"`
+	// Instance is random and new at each start: by it two nodes that were given one
+	// id are told from one node.
+	Instance string `json:"instance,omitempty"`
 }
 
 // The codes of reasons.

@@ -2,9 +2,12 @@ package view
 
 import (
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -111,6 +114,51 @@ func TestSilentBroker(t *testing.T) {
 	o.accept("", view("v", "SELECT a FROM t"))
 	n.version(1)
 	n.ready()
+}
+
+// A right to read that is taken away while the node runs is told from brokers that do
+// not answer. goka makes text of the error; the word for it survives.
+func TestReadIsDenied(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	cfg := config(t, b.Addr(), "n1")
+	cfg.MaxStale = time.Second
+	n := run(t, cfg, fast())
+	n.ready()
+	var denied atomic.Bool
+	denied.Store(true)
+	b.Cluster().ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		b.Cluster().KeepControl()
+		req := r.(*kmsg.FetchRequest)
+		if !denied.Load() || !slices.ContainsFunc(req.Topics, func(t kmsg.FetchRequestTopic) bool { return t.Topic == topics.Table() }) {
+			return nil, nil, false
+		}
+		res := req.ResponseKind().(*kmsg.FetchResponse)
+		for _, asked := range req.Topics {
+			topic := kmsg.NewFetchResponseTopic()
+			topic.Topic = asked.Topic
+			for _, p := range asked.Partitions {
+				partition := kmsg.NewFetchResponseTopicPartition()
+				partition.Partition, partition.ErrorCode = p.Partition, kerr.TopicAuthorizationFailed.Code
+				partition.RecordBatches = []byte{} // sarama takes no null
+				topic.Partitions = append(topic.Partitions, partition)
+			}
+			res.Topics = append(res.Topics, topic)
+		}
+		return res, nil, true
+	})
+	n.degraded(viewkeeper.ReasonKafkaDenied, true)
+	s := n.Status()
+	if d := s.Details[viewkeeper.ReasonKafkaDenied]; slices.Contains(s.Degraded, viewkeeper.ReasonKafkaAway) || !strings.Contains(d, "--operation Read") || !strings.Contains(d, topics.Table()) {
+		t.Errorf("%+v", s)
+	}
+	n.reason(viewkeeper.ReasonStale)
+	denied.Store(false)
+	o.heartbeat()
+	n.ready()
+	n.degraded(viewkeeper.ReasonKafkaDenied, false)
 }
 
 // The partitions' leaders move from broker to broker.

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -25,6 +26,8 @@ import (
 type fleet struct {
 	self string
 	live time.Duration
+	// instance is what this run of this node calls itself in its records.
+	instance string
 
 	mu    sync.Mutex
 	nodes map[string]member
@@ -33,7 +36,12 @@ type fleet struct {
 	// caughtUp says that a record was read that is this node's own of this run, or
 	// that the end was reached: before, nothing is known of who lives.
 	caughtUp bool
-	changed  signal
+	// sawOwn says that a record of this run was read; double is when the broker last
+	// took one of another run under this node's id after that. Before it they are
+	// those of runs that are over.
+	sawOwn  bool
+	double  time.Time
+	changed signal
 }
 
 type member struct {
@@ -42,7 +50,7 @@ type member struct {
 }
 
 func newFleet(self string, live time.Duration) *fleet {
-	return &fleet{self: self, live: live, nodes: map[string]member{}}
+	return &fleet{self: self, live: live, instance: rand.Text(), nodes: map[string]member{}}
 }
 
 // read takes one record of the nodes topic.
@@ -62,6 +70,22 @@ func (f *fleet) read(key string, value []byte, stamp, now time.Time) {
 		return // not a node's; nothing that it says can be used
 	}
 	f.nodes[key] = member{s, stamp}
+	switch {
+	case key != f.self:
+	case s.Instance == f.instance:
+		f.sawOwn = true
+	case f.sawOwn && s.Instance != "":
+		f.double = stamp
+	}
+}
+
+// isDouble reports whether another process writes under this node's id. A process
+// that is being replaced writes its last words while the next one starts: that
+// passes.
+func (f *fleet) isDouble(now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.double.IsZero() && f.stamp.Add(now.Sub(f.received)).Sub(f.double) < f.live
 }
 
 func (f *fleet) reset() {
@@ -69,6 +93,7 @@ func (f *fleet) reset() {
 	defer f.mu.Unlock()
 	f.nodes, f.caughtUp = map[string]member{}, false
 	f.stamp, f.received = time.Time{}, time.Time{}
+	f.sawOwn, f.double = false, time.Time{}
 }
 
 func (f *fleet) setCaughtUp() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,6 +92,32 @@ func TestADifferentDigestIsReported(t *testing.T) {
 	o.raw(topics.Nodes(), "n2", nil)
 	n.degraded(viewkeeper.ReasonDigestDiffers, false)
 	n.sees("n1")
+}
+
+// Two nodes with one id: each sees its record written over by the other, and says so
+// until the other is gone.
+func TestOneNodeIDTwice(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	clocks := fast()
+	clocks.live = time.Second
+	// The run before leaves a record: that is nobody's double.
+	before, _ := json.Marshal(viewkeeper.Status{Node: "n1", Instance: "before"})
+	o.raw(topics.Nodes(), "n1", before)
+	one := run(t, config(t, b.Addr(), "n1"), clocks)
+	one.ready()
+	one.sees("n1")
+	one.degraded(viewkeeper.ReasonNodeIDTaken, false)
+	two := run(t, config(t, b.Addr(), "n1"), clocks)
+	one.degraded(viewkeeper.ReasonNodeIDTaken, true)
+	two.degraded(viewkeeper.ReasonNodeIDTaken, true)
+	if d := two.Status().Details[viewkeeper.ReasonNodeIDTaken]; !strings.Contains(d, "--node-id") {
+		t.Errorf("%q", d)
+	}
+	two.stop()
+	one.degraded(viewkeeper.ReasonNodeIDTaken, false)
 }
 
 // Ages are told by the broker's clock: records that lay there for long are of dead

@@ -147,7 +147,7 @@ func (n *Node) followEnded(err error, class kafka.Class, _ time.Duration) {
 	if h.down.IsZero() {
 		h.down = h.contact
 	}
-	h.downErr, h.downClass = err, class
+	h.downErr, h.downClass, h.upSince = err, class, time.Time{}
 	if err == nil {
 		h.downErr = errors.New("the view is made anew")
 	}
@@ -178,8 +178,7 @@ func (n *Node) setState(to State) {
 	}
 	if to == Running {
 		n.mu.Lock()
-		n.health.down, n.health.downErr = time.Time{}, nil
-		n.health.running = true
+		n.health.follows(time.Now())
 		n.mu.Unlock()
 		// An empty table gives no record that would ask for its end.
 		poke(n.askEnd)

@@ -30,6 +30,9 @@ type health struct {
 	down      time.Time
 	downErr   error
 	downClass kafka.Class
+	// upSince is since when a view runs that has yet to show that it may read, see
+	// follows.
+	upSince time.Time
 	// pingErr is the error of the last look at the brokers.
 	pingErr error
 
@@ -49,6 +52,32 @@ type health struct {
 	buildErr error
 	// outside is what the process said, see SetDegraded.
 	outside map[string]string
+}
+
+// follows notes that goka calls its view running. It says so before it has read
+// anything where there is nothing new: a view that was not let read is believed only
+// once it has read a record, or has lasted.
+func (h *health) follows(now time.Time) {
+	h.running = true
+	if h.downClass.Kind == kafka.KindDenied {
+		h.upSince = now
+		return
+	}
+	h.down, h.downErr = time.Time{}, nil
+}
+
+// reads notes that a record was read.
+func (h *health) reads() {
+	if !h.upSince.IsZero() {
+		h.down, h.downErr, h.downClass, h.upSince = time.Time{}, nil, kafka.Class{}, time.Time{}
+	}
+}
+
+// settle believes a view that has lasted for long enough.
+func (h *health) settle(now time.Time, enough time.Duration) {
+	if !h.upSince.IsZero() && now.Sub(h.upSince) > enough {
+		h.reads()
+	}
 }
 
 func (h *health) replace(err error, now time.Time) {
@@ -90,6 +119,8 @@ func (n *Node) assessLocked(now time.Time) assessment {
 		a.degraded[viewkeeper.ReasonTopicRecreated] = h.replaced.Error() + "; what was there before goes on being served"
 	case !h.down.IsZero() && h.downClass.Kind == kafka.KindMissing:
 		a.degraded[viewkeeper.ReasonTopicMissing] = h.downErr.Error()
+	case h.denied() != nil:
+		a.degraded[viewkeeper.ReasonKafkaDenied] = n.deniedText(h.denied()) + "; what was there goes on being served"
 	case !h.down.IsZero() || h.pingErr != nil:
 		a.degraded[viewkeeper.ReasonKafkaAway] = fmt.Sprintf("the brokers %s have not answered for %s (%v); what was there goes on being served",
 			strings.Join(n.cfg.Kafka.Brokers, ", "), now.Sub(h.contact).Round(time.Second/10), firstOf(h.downErr, h.pingErr))
@@ -108,6 +139,23 @@ func (n *Node) assessLocked(now time.Time) assessment {
 	}
 	n.commonFaults(&a, now)
 	return a
+}
+
+// denied is the error of a reader that the brokers keep out, or nil.
+func (h *health) denied() error {
+	for _, err := range []error{h.downErr, h.pingErr} {
+		if err != nil && kafka.Classify(err).Kind == kafka.KindDenied {
+			return err
+		}
+	}
+	return nil
+}
+
+// deniedText says what a node needs, whole: who lost one right may lack others.
+func (n *Node) deniedText(err error) string {
+	t := n.topics
+	return fmt.Sprintf("the brokers do not let this process read (%v); give its user Read on the topics %s, %s and %s, as with kafka-acls --add --allow-principal User:NAME --operation Read --topic %s --topic %s --topic %s; it goes on by itself then",
+		err, t.Definitions(), t.Table(), t.Decisions(), t.Definitions(), t.Table(), t.Decisions())
 }
 
 func firstOf(errs ...error) error {
@@ -155,6 +203,8 @@ func (n *Node) firstReasons(a *assessment, now time.Time) {
 		a.reasons[viewkeeper.ReasonTopicSettings] = h.downErr.Error()
 	case h.begin > 0 && s.fold.Next() == 0:
 		a.reasons[viewkeeper.ReasonTableTruncated] = (&TruncatedError{table, h.begin}).Error()
+	case h.denied() != nil:
+		a.reasons[viewkeeper.ReasonKafkaDenied] = n.deniedText(h.denied())
 	case h.downErr != nil:
 		a.reasons[viewkeeper.ReasonKafkaAway] = fmt.Sprintf("the brokers %s: %v", strings.Join(n.cfg.Kafka.Brokers, ", "), h.downErr)
 	case !h.running && s.fold.Next() == 0:
@@ -261,6 +311,9 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 	if failures := f.Failures(); len(failures) > 0 {
 		a.degraded[viewkeeper.ReasonBroken] = fmt.Sprintf("%d of %d definitions do not build here, the first is %s: %s",
 			len(failures), f.Len(), failures[0].Name, failures[0].Reason)
+	}
+	if n.fleet.isDouble(now) {
+		a.degraded[viewkeeper.ReasonNodeIDTaken] = "another process says that it is the node " + n.cfg.NodeID + " of this catalog; give each node a --node-id of its own"
 	}
 	if differs := n.fleet.differs(n.cfg.NodeID, f.Version(), n.digestsLocked().rows, now); differs != "" {
 		a.degraded[viewkeeper.ReasonDigestDiffers] = fmt.Sprintf("at version %d the node %s has other rows than this one", f.Version(), differs)

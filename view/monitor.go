@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
 )
 
@@ -144,12 +145,23 @@ func (n *Node) keepTime(ctx context.Context) error {
 	t := time.NewTicker(n.time.tick)
 	defer t.Stop()
 	var last string
+	double := false
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case now := <-t.C:
+			n.mu.Lock()
+			n.health.settle(now, n.time.silent)
+			n.mu.Unlock()
 			a := n.assess(now)
+			if detail := a.degraded[viewkeeper.ReasonNodeIDTaken]; (detail != "") != double {
+				if double = !double; double {
+					n.log.Error("the node id is taken", "detail", detail)
+				} else {
+					n.log.Info("the node id is this node's alone again")
+				}
+			}
 			is := sayAll(a)
 			if is != last {
 				last = is

@@ -56,6 +56,7 @@ func (n *Node) record(s *session, offset int64, key string, value []byte) {
 	collecting := s.fold.Collecting()
 	s.broken = s.broken || collecting
 	n.health.contact, n.health.lastRecord, n.health.quietRestarts = now, now, 0
+	n.health.reads()
 	if _, ok := rec.(*codec.Heartbeat); ok && counts && !wasCollecting {
 		// One that was read on the way to the end may be years old.
 		n.health.heartbeat = now

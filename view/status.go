@@ -37,7 +37,8 @@ func (n *Node) Status() viewkeeper.Status {
 		BrokenDefinitions: make([]viewkeeper.Name, 0, min(len(failures), brokenInStatus)),
 		Engine:            f.Engine().Name,
 		BaseDigest:        f.Engine().BaseDigest,
-		At:                now.UTC(),
+		At:                now.UTC().Truncate(time.Millisecond),
+		Instance:          n.fleet.instance,
 	}
 	for _, failure := range failures[:min(len(failures), brokenInStatus)] {
 		s.BrokenDefinitions = append(s.BrokenDefinitions, failure.Name)
