@@ -26,9 +26,9 @@ func (a *app) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run everything here: a durable broker, an owner and nodes",
-		Long: `dev runs everything in one process: an embedded broker that speaks Kafka and keeps
-its data in --dir, the owner, and nodes that count up from --http. When all nodes
-are ready it writes DIR/dev.json with the addresses, and prints them with what to
+		Long: `dev runs everything in one process tree: an embedded broker that speaks Kafka and
+keeps its data in --dir, the owner, and nodes that count up from --http. When all
+nodes are ready it writes DIR/dev.json with the addresses, and prints them with what to
 try. Ctrl-C stops it cleanly; the same --dir continues where it stopped. The log
 goes to DIR/dev.log.
 
