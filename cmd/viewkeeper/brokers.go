@@ -74,8 +74,11 @@ func kafkaFailure(err error) error {
 		return nil
 	}
 	var unknown *kafka.UnknownOutcomeError
-	if errors.As(err, &unknown) || errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.As(err, &unknown):
 		return timeoutf("%w", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return timeoutf("Kafka did not answer in time; look whether its brokers are well, or give a longer --timeout (%w)", err)
 	}
 	switch kafka.Classify(err).Kind {
 	case kafka.KindAway, kafka.KindMissing:

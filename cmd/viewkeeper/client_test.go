@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -62,5 +64,13 @@ func TestQueryIsCut(t *testing.T) {
 		if code != exitRefused || !strings.Contains(complaints.String(), "cut") {
 			t.Errorf("as %s: %d %s", form, code, complaints.String())
 		}
+	}
+}
+
+// Brokers that take a connection and say nothing.
+func TestSilentKafkaIsNamed(t *testing.T) {
+	err := kafkaFailure(fmt.Errorf("reading: %w", context.DeadlineExceeded))
+	if exitCode(err) != exitTimeout || !strings.Contains(err.Error(), "Kafka did not answer") {
+		t.Errorf("%d %v", exitCode(err), err)
 	}
 }

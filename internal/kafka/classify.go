@@ -93,13 +93,21 @@ func Classify(err error) Class {
 		errors.Is(err, sarama.ErrControllerNotAvailable), errors.Is(err, sarama.ErrIncompleteResponse),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
-		errors.As(err, &netErr):
+		errors.As(err, &netErr) && !isErrno(netErr):
 		return Class{KindAway, true, "the broker can't be reached"}
 	}
 	if deniedByText(err) {
 		return classifyBroker(sarama.ErrTopicAuthorizationFailed)
 	}
 	return Class{KindOther, true, "unknown; tried again"}
+}
+
+// isErrno reports whether an error of the network is only a bare number of the
+// system's. Those have the methods of a net.Error as well, also where a full disk or
+// a locked file is meant; what a connection says is in a net.OpError.
+func isErrno(err net.Error) bool {
+	_, bare := err.(syscall.Errno)
+	return bare
 }
 
 // denials are what a broker answers to a client without the right.

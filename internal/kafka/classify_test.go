@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/IBM/sarama"
@@ -42,6 +45,9 @@ func TestClassify(t *testing.T) {
 		{sarama.ErrOutOfBrokers, kafka.KindAway, true},
 		{sarama.ErrNotEnoughReplicas, kafka.KindAway, true},
 		{&net.OpError{Op: "dial", Err: errors.New("no route")}, kafka.KindAway, true},
+		{&net.OpError{Op: "read", Err: &os.SyscallError{Syscall: "read", Err: syscall.ETIMEDOUT}}, kafka.KindAway, true},
+		{&fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}, kafka.KindOther, true},
+		{syscall.EAGAIN, kafka.KindOther, true}, // a lock that another process has
 		{errors.New("who knows"), kafka.KindOther, true},
 		{nil, kafka.KindOther, false},
 	} {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/syndtr/goleveldb/leveldb"
 	"github.com/syndtr/goleveldb/leveldb/iterator"
@@ -91,6 +92,9 @@ func open(dir string, id Identity) (*Index, string, error) {
 	if err != nil {
 		if Damaged(err) {
 			return nil, "it is damaged: " + err.Error(), nil
+		}
+		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, storage.ErrLocked) {
+			return nil, "", fmt.Errorf("the history index in %s is in use by another node; give each a directory of its own (--data-dir): %w", dir, err)
 		}
 		return nil, "", fmt.Errorf("opening the history index in %s: %w", dir, err)
 	}

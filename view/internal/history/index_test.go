@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -93,6 +94,24 @@ func TestOfAnotherTopicItBeginsAnew(t *testing.T) {
 	x, why := open1(t, dir, Identity{Cluster: "c", Topic: "other"})
 	if _, any := x.First(); why == "" || x.Next() != 0 || any {
 		t.Errorf("%q, next %d, %v", why, x.Next(), any)
+	}
+}
+
+// Two nodes with one directory: the second says so, and the first's index stays.
+func TestInUse(t *testing.T) {
+	dir := t.TempDir()
+	x, _ := open1(t, dir, here)
+	if err := x.Add([]Entry{entry(0, 1, 1, "a", "v")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(dir, here); err == nil || !strings.Contains(err.Error(), "in use by another node") {
+		t.Errorf("the second: %v", err)
+	}
+	if x.Next() != 1 {
+		t.Errorf("the first is at %d", x.Next())
+	}
+	if err := x.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
