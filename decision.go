@@ -26,7 +26,7 @@ const (
 )
 
 // Decision is the answer to a statement: its JSON form is the contract of
-// LANGUAGE.md, and of the decisions topic with SQL and Rows filled in.
+// docs/http.md, and of the decisions topic with SQL and Rows filled in.
 type Decision struct {
 	StatementID string    `json:"statement_id"`
 	Version     Version   `json:"version"`

@@ -9,7 +9,7 @@ import (
 // is about. docs/codes.md has a page for each.
 type Code string
 
-// The codes of a refusal, in the order of LANGUAGE.md's table.
+// The codes of a refusal, in the order of docs/codes.md.
 const (
 	CodeSyntax      Code = "SYNTAX"
 	CodeName        Code = "NAME"

@@ -140,7 +140,7 @@ var (
 	reservedSchemas  = []string{"vk", "information_schema", "pg_catalog", "temp", "system"}
 )
 
-// Validate reports whether n may be a definition's name, by LANGUAGE.md: each
+// Validate reports whether n may be a definition's name, by docs/language.md: each
 // part matches [a-z_][a-z0-9_]{0,62}, and neither is reserved. The error has code
 // NAME. That base relations are reserved too is the catalog's to check.
 func (n Name) Validate() error {

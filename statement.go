@@ -114,7 +114,7 @@ type Create struct {
 	// NameOffset is where the name starts in the submitted text.
 	NameOffset int
 	// Canonical is equal for two statements exactly when their definitions are
-	// the same text by LANGUAGE.md: tokens, comments dropped, keywords and unquoted
+	// the same text by docs/language.md: tokens, comments dropped, keywords and unquoted
 	// names folded, options in any order, OR REPLACE and IF NOT EXISTS left out.
 	Canonical string
 }

@@ -60,7 +60,7 @@ type Limits struct {
 	Record int
 }
 
-// DefaultLimits are the limits of LANGUAGE.md and DESIGN.md.
+// DefaultLimits are the limits of docs/language.md and DESIGN.md.
 var DefaultLimits = Limits{Depth: 100, Leaves: 2000, Layers: 12, Record: 8 << 20}
 
 func (l Limits) orDefault() Limits {

@@ -10,7 +10,7 @@ import (
 )
 
 // judgment is one submission on its way through the law, in the order of
-// LANGUAGE.md: form (here), preconditions.go, then a trial and what comes out of
+// docs/language.md: form (here), preconditions.go, then a trial and what comes out of
 // it (verdict.go).
 type judgment struct {
 	catalog *Catalog

@@ -8,7 +8,7 @@ import (
 	"github.com/viewkeeper/viewkeeper"
 )
 
-// The codes of problems that are the door's own, beside those of LANGUAGE.md.
+// The codes of problems that are the door's own, beside those of docs/codes.md.
 const (
 	CodeBadRequest       viewkeeper.Code = "BAD_REQUEST"
 	CodeForbidden        viewkeeper.Code = "FORBIDDEN"

@@ -12,7 +12,7 @@ import (
 // caller; after it has begun to write it returns nil.
 type endpoint func(w http.ResponseWriter, r *http.Request) *Problem
 
-// routes is the table of INTERFACE.md.
+// routes is the table of docs/http.md.
 func (s *Server) routes() http.Handler {
 	type route struct {
 		method, path string

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// The exit statuses, a contract of INTERFACE.md.
+// The exit statuses, a contract of docs/operations.md.
 const (
 	exitDone        = 0 // accepted, unchanged, answered
 	exitRefused     = 1 // refused, or a check found something, or it failed
