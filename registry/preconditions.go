@@ -205,7 +205,7 @@ func (j *judgment) drop(s *viewkeeper.Drop) *viewkeeper.Error {
 func (j *judgment) rename(s *viewkeeper.Rename) *viewkeeper.Error {
 	switch j.target(s.From) {
 	case "":
-		return viewkeeper.ErrorAt(s.FromOffset, viewkeeper.CodeNotFound, "there is no %s to rename", s.From)
+		return viewkeeper.ErrorAt(s.FromOffset, viewkeeper.CodeNotFound, "there is no %s to rename; vk.definitions lists what there is", s.From)
 	case viewkeeper.KindRelation:
 		return viewkeeper.ErrorAt(s.FromOffset, viewkeeper.CodeWrongKind, "%s is a base relation, which no statement can rename; it belongs to the base that the nodes are started with", s.From)
 	}
@@ -225,7 +225,7 @@ func (j *judgment) rename(s *viewkeeper.Rename) *viewkeeper.Error {
 func (j *judgment) comment(s *viewkeeper.Comment) *viewkeeper.Error {
 	switch j.target(s.Name) {
 	case "":
-		return viewkeeper.ErrorAt(s.NameOffset, viewkeeper.CodeNotFound, "there is no %s to comment on", s.Name)
+		return viewkeeper.ErrorAt(s.NameOffset, viewkeeper.CodeNotFound, "there is no %s to comment on; vk.definitions lists what there is", s.Name)
 	case viewkeeper.KindRelation:
 		return viewkeeper.ErrorAt(s.NameOffset, viewkeeper.CodeWrongKind, "%s is a base relation, and only definitions have comments here", s.Name)
 	}

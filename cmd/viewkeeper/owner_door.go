@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/processor"
 )
 
@@ -30,15 +33,18 @@ func serveOwner(ctx context.Context, l net.Listener, o *owner, spec ownerSpec) e
 		st := o.Status()
 		ready := st.State == processor.StateOwner || st.State == processor.StateStandby
 		status := http.StatusOK
-		reasons := []string{}
+		reasons := slices.Sorted(maps.Keys(st.Reasons))
 		if !ready {
 			status = http.StatusServiceUnavailable
-			reasons = append(reasons, string(st.State))
+			if len(reasons) == 0 {
+				reasons = []string{viewkeeper.ReasonStarting}
+			}
 		}
-		for code := range st.Reasons {
-			reasons = append(reasons, code)
+		answer := map[string]any{"ready": ready, "reasons": append([]string{}, reasons...), "state": st.State}
+		if len(st.Reasons) > 0 {
+			answer["details"] = st.Reasons
 		}
-		reply(w, status, map[string]any{"ready": ready, "reasons": reasons, "state": st.State, "details": st.Reasons})
+		reply(w, status, answer)
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(spec.metrics, promhttp.HandlerOpts{}))
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
