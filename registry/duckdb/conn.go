@@ -72,7 +72,7 @@ type stmt struct {
 // none, is an error and nothing of it runs.
 func (c *conn) prepare(ctx context.Context, text string) (*stmt, error) {
 	if strings.IndexByte(text, 0) >= 0 {
-		return nil, errors.New("duckdb: the text holds a NUL byte, where the engine would stop reading")
+		return nil, textError("the text holds a NUL byte, where the engine would stop reading")
 	}
 	var extracted bindings.ExtractedStatements
 	count := bindings.ExtractStatements(c.handle, text, &extracted)
@@ -81,7 +81,7 @@ func (c *conn) prepare(ctx context.Context, text string) (*stmt, error) {
 		if msg := bindings.ExtractStatementsError(extracted); msg != "" {
 			return nil, parseEngineError(msg)
 		}
-		return nil, fmt.Errorf("duckdb: the text holds %d statements instead of one", count)
+		return nil, textError(fmt.Sprintf("the text holds %d statements instead of one", count))
 	}
 	st := &stmt{conn: c}
 	err := c.during(ctx, func() error {
@@ -192,6 +192,11 @@ func (c *conn) during(ctx context.Context, f func() error) error {
 	}
 	return err
 }
+
+// textError says why a text was not given to the engine.
+type textError string
+
+func (e textError) Error() string { return "duckdb: " + string(e) }
 
 // engineError is an error as the engine structures it (errors_as_json).
 type engineError struct {

@@ -57,8 +57,8 @@ func (a *applied) close() {
 // [registry.Applier] says. What is already so is left alone: a view that comes
 // with the text that it has costs nothing, so a reset costs what differs.
 //
-// An error names the definition that the engine refused. ErrClosed is returned
-// after Close.
+// A *registry.ApplyError names the definitions that the engine refused, as far as
+// could be found out; there may be more. ErrClosed is returned after Close.
 func (s *Server) Apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply) error {
 	return s.apply.apply(ctx, version, reset, changes)
 }
@@ -73,11 +73,17 @@ func (a *applied) apply(ctx context.Context, version viewkeeper.Version, reset b
 	if err != nil {
 		return err
 	}
+	if len(p.refused) > 0 {
+		return &registry.ApplyError{Refused: p.refused}
+	}
 	serial := a.serial + 1
 	if err := a.transact(ctx, p, version, serial); err != nil {
 		// The context may be over already, the transaction has to end all the same. A
 		// rollback without one is an error that means nothing.
 		_ = a.conn.exec(context.Background(), "ROLLBACK")
+		if e := registry.AsRefused(err); e != nil {
+			return a.survey(ctx, p, e)
+		}
 		return err
 	}
 	a.serial = serial
@@ -92,11 +98,14 @@ type applyPlan struct {
 	made    []string // schemas to create
 	creates []create
 	views   map[viewkeeper.Name]string
+	refused []registry.RefusedApply // by the gate, before the engine was asked
 }
 
 type create struct {
 	name viewkeeper.Name
 	text string
+	// alone is the view's query when that reads files and no relation, else "".
+	alone string
 }
 
 // plan compares what is with what shall be.
@@ -112,15 +121,24 @@ func (a *applied) plan(ctx context.Context, reset bool, changes []registry.Apply
 			delete(p.views, change.Name)
 			continue
 		}
-		query, err := a.gate.fullPaths(ctx, change.Query)
+		query, alone, err := a.gate.fullPaths(ctx, change.Query)
 		if err != nil {
-			return nil, fmt.Errorf("%s could not be applied: %w", change.Name, err)
+			refused, err := a.blame(change.Name, err)
+			if err != nil {
+				return nil, err
+			}
+			p.refused = append(p.refused, *refused)
+			continue
 		}
 		change.Query = query
 		text := viewStatement(change)
 		p.views[change.Name] = text
 		if a.views[change.Name] != text {
-			p.creates = append(p.creates, create{change.Name, text})
+			c := create{name: change.Name, text: text}
+			if alone {
+				c.alone = query
+			}
+			p.creates = append(p.creates, c)
 		}
 	}
 	for name := range p.views {
@@ -182,35 +200,19 @@ func (a *applied) transact(ctx context.Context, p *applyPlan, version viewkeeper
 	return nil
 }
 
-// create makes the views, which come in dependency order.
-func (a *applied) create(ctx context.Context, creates []create) error {
-	for _, c := range creates {
-		if err := a.conn.exec(ctx, c.text); err != nil {
-			var engine *engineError
-			if errors.As(err, &engine) {
-				switch engine.kind() {
-				case "fatal", "internal", "outofmemory": // no mistake of the view's
-					return &registry.LostError{Detail: engine.Error()}
-				}
-			}
-			return fmt.Errorf("%s could not be applied: %w", c.name, err)
-		}
-	}
-	return nil
-}
-
 // Restore brings a new server to where another one was, from the changes that were
 // applied there. Nothing may have been applied here and no query be running: it
 // takes many transactions.
 //
 // The changes need not be in dependency order: a view that the engine refuses is
 // tried again after the others, for as long as that helps. One that it refuses then
-// (a file that it reads is gone) is left out; refused has an error for each of those.
-func (s *Server) Restore(ctx context.Context, version viewkeeper.Version, changes []registry.Apply) (refused []error, err error) {
+// (a file that it reads is gone) is left out, and so is what reads that; refused has
+// each of those.
+func (s *Server) Restore(ctx context.Context, version viewkeeper.Version, changes []registry.Apply) (refused []registry.RefusedApply, err error) {
 	return s.apply.restore(ctx, version, changes)
 }
 
-func (a *applied) restore(ctx context.Context, version viewkeeper.Version, changes []registry.Apply) ([]error, error) {
+func (a *applied) restore(ctx context.Context, version viewkeeper.Version, changes []registry.Apply) ([]registry.RefusedApply, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -225,18 +227,20 @@ func (a *applied) restore(ctx context.Context, version viewkeeper.Version, chang
 			return nil, err
 		}
 	}
-	var refused []error
+	var refused []registry.RefusedApply
 	for pending := p.creates; len(pending) > 0; {
 		var again []create
 		refused = nil
 		for _, c := range pending {
-			err := a.create(ctx, []create{c})
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
+			err := a.conn.exec(ctx, c.text)
+			if err == nil {
+				continue
 			}
+			r, err := a.blame(c.name, err)
 			if err != nil {
-				again, refused = append(again, c), append(refused, err)
+				return nil, err
 			}
+			again, refused = append(again, c), append(refused, *r)
 		}
 		if len(again) == len(pending) {
 			for _, c := range again {
@@ -246,6 +250,7 @@ func (a *applied) restore(ctx context.Context, version viewkeeper.Version, chang
 		}
 		pending = again
 	}
+	refused = append(p.refused, refused...)
 	if err := a.conn.exec(ctx, setApplied(version, a.serial+1)); err != nil {
 		return refused, err
 	}

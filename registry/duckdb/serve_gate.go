@@ -86,22 +86,23 @@ func (q *checkedQuery) source(at int) int {
 }
 
 // fullPaths gives a definition's query with the paths of its files written out, as
-// the engine must have them.
-func (g *queryGate) fullPaths(ctx context.Context, query string) (string, error) {
+// the engine must have them, and tells whether it reads files and no relation. A
+// refusal is a *registry.PlanError.
+func (g *queryGate) fullPaths(ctx context.Context, query string) (text string, alone bool, err error) {
 	if !mayNameFiles(query) {
-		return query, nil
+		return query, false, nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w, refusal, err := g.gate.walk(ctx, query, forDefinition)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if refusal != nil {
-		return "", refusal
+		return "", false, refusal
 	}
-	text, _ := withFullPaths(w.text, w.files)
-	return text, nil
+	text, _ = withFullPaths(w.text, w.files)
+	return text, len(w.files) > 0 && len(w.refs) == 0, nil
 }
 
 // notHere is the way out for whoever sends something else than a query.

@@ -43,6 +43,11 @@ type Config struct {
 	// wait for the engine.
 	Changed func(loss string)
 
+	// Refused, when set, is called when a server's new child refuses definitions that
+	// the one before had, since a file has vanished: whoever knows what was applied
+	// applies it again, and learns which. It must not wait for the engine.
+	Refused func()
+
 	faults bool // let a child fail when it is told to
 }
 
@@ -84,6 +89,9 @@ func (c Config) withDefaults(r role) Config {
 	c.Log = c.Log.With("engine", string(r))
 	if c.Changed == nil {
 		c.Changed = func(string) {}
+	}
+	if c.Refused == nil {
+		c.Refused = func() {}
 	}
 	return c
 }

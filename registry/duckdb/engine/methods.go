@@ -107,12 +107,7 @@ func (c *child) apply(ctx context.Context, method string, p applyParams) (any, e
 	case method == methodApply:
 		return nil, c.server.Apply(ctx, p.Version, p.Reset, p.Changes)
 	}
-	left, err := c.server.Restore(ctx, p.Version, p.Changes)
-	texts := make([]string, len(left))
-	for i, l := range left {
-		texts[i] = l.Error()
-	}
-	return texts, err
+	return c.server.Restore(ctx, p.Version, p.Changes)
 }
 
 var errNotOpen = errors.New("engine: not open for this method")

@@ -108,10 +108,14 @@ func (s *Server) replay(ctx context.Context, p *process) error {
 	if version == 0 && len(changes) == 0 {
 		return nil
 	}
-	var left []string
-	err := s.supervisor.roundTrip(ctx, p, methodRestore, applyParams{Version: version, Changes: changes}, &left)
-	for _, l := range left {
-		s.supervisor.cfg.Log.Error("a definition could not be given to the new engine; queries of it fail until it is applied again", "error", l)
+	var refused []registry.RefusedApply
+	err := s.supervisor.roundTrip(ctx, p, methodRestore, applyParams{Version: version, Changes: changes}, &refused)
+	for _, r := range refused {
+		s.supervisor.cfg.Log.Error("the new engine refuses a definition that the one before had; queries of it fail until it is applied again",
+			"definition", r.Name.String(), "reason", r.Reason)
+	}
+	if err == nil && len(refused) > 0 {
+		s.supervisor.cfg.Refused()
 	}
 	return err
 }

@@ -143,6 +143,8 @@ type wireError struct {
 	Message string          `json:"message,omitempty"`
 	At      int             `json:"at"`
 	Name    viewkeeper.Name `json:"name,omitzero"`
+	// Refused is that of a registry.ApplyError.
+	Refused []registry.RefusedApply `json:"refused,omitempty"`
 }
 
 // The kinds of a wireError.
@@ -152,6 +154,7 @@ const (
 	kindDeadline = "deadline" // context.DeadlineExceeded
 	kindCanceled = "canceled" // context.Canceled
 	kindClosed   = "closed"   // duckdb.ErrClosed
+	kindRefused  = "refused"  // *registry.ApplyError
 	kindLost     = "lost"     // *registry.LostError: the engine within the child
 	kindOther    = "other"
 )
@@ -159,10 +162,12 @@ const (
 func toWire(err error) wireError {
 	var plan *registry.PlanError
 	var refusal *viewkeeper.Error
-	lost := registry.AsLost(err)
+	lost, refused := registry.AsLost(err), registry.AsRefused(err)
 	switch {
 	case lost != nil:
 		return wireError{Kind: kindLost, Message: lost.Detail}
+	case refused != nil:
+		return wireError{Kind: kindRefused, Refused: refused.Refused}
 	case errors.As(err, &plan):
 		return wireError{Kind: kindPlan, Code: plan.Code, Message: plan.Message, At: plan.At}
 	case errors.As(err, &refusal):
@@ -189,6 +194,8 @@ func (e wireError) err() error {
 		return context.Canceled
 	case kindClosed:
 		return duckdb.ErrClosed
+	case kindRefused:
+		return &registry.ApplyError{Refused: e.Refused}
 	case kindLost:
 		return &registry.LostError{Detail: e.Message}
 	}

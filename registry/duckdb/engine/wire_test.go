@@ -25,6 +25,7 @@ func TestErrorsCrossTheWire(t *testing.T) {
 		context.Canceled,
 		duckdb.ErrClosed,
 		&registry.LostError{Detail: "no memory"},
+		&registry.ApplyError{Refused: []registry.RefusedApply{{Name: viewkeeper.MakeName("s", "v"), Reason: "no file"}, {Name: viewkeeper.MakeName("", "w"), Reason: "no"}}},
 		errors.New("anything"),
 	} {
 		payload, fault := json.Marshal(toWire(fmt.Errorf("around it: %w", err)))
