@@ -34,6 +34,7 @@ func (n *Node) build(ctx context.Context) error {
 			retry = true
 		}
 		p, rows := n.takePending()
+		reapply := n.reapply.Swap(false)
 		var err error
 		began := time.Now()
 		switch {
@@ -46,15 +47,23 @@ func (n *Node) build(ctx context.Context) error {
 		case retry:
 			err = n.reg.Retry(ctx)
 			n.metrics.built("retry", began, err)
-		default:
+		case !reapply:
 			n.maybeReady()
 			continue
+		}
+		if reapply && err == nil {
+			began := time.Now()
+			err = n.reg.Reapply(ctx)
+			n.metrics.built("reapply", began, err)
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
 		n.built(p, err)
 		if err != nil {
+			if reapply {
+				n.reapply.Store(true)
+			}
 			n.log.Warn("a factory could not be built; the last one is served", "version", p.version, "error", err, "again", backoff)
 			again.Reset(backoff)
 			backoff = min(backoff*2, 20*n.time.buildBackoff)

@@ -31,6 +31,7 @@ type Node struct {
 	wake signal
 
 	kick    chan struct{} // the builder has something to look at
+	reapply atomic.Bool   // and that is the applier, see Reapply
 	askEnd  chan struct{} // the fold wants to know the table's end
 	publish chan struct{} // the status changed
 
@@ -153,9 +154,13 @@ func (n *Node) supervision(name string, ended func(error, kafka.Class, time.Dura
 // node is ready for the first time, then always a whole catalog.
 func (n *Node) Current() *registry.Factory { return n.reg.Current() }
 
-// Reapply gives the applier the current factory again, for an engine that was
-// restarted empty. Queries must wait for it.
-func (n *Node) Reapply(ctx context.Context) error { return n.reg.Reapply(ctx) }
+// Reapply has the builder give the applier the current factory again, for an engine
+// that was restarted without all of it. What the applier refuses then is broken from
+// then on. It does not wait.
+func (n *Node) Reapply() {
+	n.reapply.Store(true)
+	poke(n.kick)
+}
 
 // State is the state of goka's View now.
 func (n *Node) State() State { return n.states.get() }

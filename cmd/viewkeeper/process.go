@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -188,6 +189,12 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 		return nil, err
 	}
 	cfg.Changed = down.changed("the engine that answers queries")
+	var following atomic.Pointer[view.Node] // the engine is there before it
+	cfg.Refused = func() {
+		if v := following.Load(); v != nil {
+			v.Reapply()
+		}
+	}
 	if n.serving, err = engine.StartServer(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("starting the engine: %w", err)
 	}
@@ -198,6 +205,7 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	following.Store(n.Node)
 	down.tell(func(detail string) { n.SetDegraded(viewkeeper.ReasonEngineDown, detail) })
 	door := server.Config{
 		Node: nodeDoor{n.Node}, Engine: engineDoor{n.serving}, Checker: &checker{node: n.Node},
