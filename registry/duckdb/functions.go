@@ -29,6 +29,8 @@ const (
 type judgement struct {
 	standing standing
 	reason   string
+	// queries says that a client's query may use what a definition may not.
+	queries bool
 }
 
 const (
@@ -36,6 +38,7 @@ const (
 	givesRandom   = "gives a random value"
 	sessionState  = "reads the session's state, which other nodes do not have; write the value itself"
 	sideEffect    = "changes something beyond the query; leave it out"
+	nodeSetting   = "shows how this node is set up, which is not the catalog's; vk.settings and vk.nodes have what is to be known"
 	ownInternals  = "shows or needs the engine's own internals; leave it out"
 	nodeLocal     = "shows this node's own catalog or state, which other nodes do not have; leave it out"
 	readsText     = "takes a query or a relation as text, which nobody can check; write the query itself"
@@ -54,23 +57,28 @@ func judge(j judgement, names string) map[string]judgement {
 func judgements() map[string]judgement {
 	all := map[string]judgement{}
 	for _, group := range []map[string]judgement{
-		judge(judgement{volatile, dependsOnTime}, "now today current_date get_current_time get_current_timestamp "+
+		judge(judgement{standing: volatile, reason: dependsOnTime}, "now today current_date get_current_time get_current_timestamp "+
 			"transaction_timestamp current_localtime current_localtimestamp current_time current_timestamp localtime localtimestamp"),
 		// reservoir_quantile keeps a random sample, though it says CONSISTENT.
-		judge(judgement{volatile, givesRandom}, "random uuid gen_random_uuid uuidv4 uuidv7 reservoir_quantile"),
+		judge(judgement{standing: volatile, reason: givesRandom}, "random uuid gen_random_uuid uuidv4 uuidv7 reservoir_quantile"),
 		// error is VOLATILE so that it is not folded away. It is the same every time.
-		judge(judgement{allowed, ""}, "error unnest unlist grouping grouping_id count_star columns"),
-		judge(judgement{refused, sessionState}, "getvariable current_setting current_schema current_schemas current_database "+
-			"current_catalog in_search_path getenv"),
-		judge(judgement{refused, sideEffect}, "nextval currval setseed write_log sleep_ms enable_logging disable_logging "+
+		judge(judgement{standing: allowed}, "error unnest unlist grouping grouping_id count_star columns"),
+		// These say CONSISTENT, and depend on the node: no client of one is to build on
+		// what another one answers otherwise.
+		judge(judgement{standing: refused, reason: sessionState}, "getvariable current_setting getenv"),
+		judge(judgement{standing: refused, reason: sessionState, queries: true}, "current_schema current_schemas current_database "+
+			"current_catalog in_search_path"),
+		judge(judgement{standing: refused, reason: sideEffect}, "nextval currval setseed write_log sleep_ms enable_logging disable_logging "+
 			"truncate_duckdb_logs enable_profiling disable_profiling checkpoint force_checkpoint enable_peg_parser disable_peg_parser"),
-		judge(judgement{refused, nodeLocal}, "version current_query current_query_id current_connection_id current_transaction_id "+
-			"txid_current stats which_secret glob sniff_csv pg_timezone_names icu_calendar_names parquet_metadata parquet_schema "+
-			"parquet_file_metadata parquet_kv_metadata parquet_full_metadata parquet_bloom_probe get_block_size"),
-		judge(judgement{refused, readsText}, "query query_table json_serialize_sql json_deserialize_sql json_serialize_plan "+
+		judge(judgement{standing: refused, reason: nodeLocal, queries: true}, catalogFunctions),
+		judge(judgement{standing: refused, reason: nodeLocal, queries: true}, "stats sniff_csv pg_timezone_names icu_calendar_names "+
+			"parquet_metadata parquet_schema parquet_file_metadata parquet_kv_metadata parquet_full_metadata parquet_bloom_probe"),
+		judge(judgement{standing: refused, reason: nodeLocal}, "version current_query current_query_id current_connection_id current_transaction_id "+
+			"txid_current which_secret glob get_block_size"),
+		judge(judgement{standing: refused, reason: readsText}, "query query_table json_serialize_sql json_deserialize_sql json_serialize_plan "+
 			"json_execute_serialized_sql sql_auto_complete check_peg_parser"),
-		judge(judgement{refused, readsRaw}, "read_text read_blob read_json_objects read_json_objects_auto read_ndjson_objects read_duckdb"),
-		judge(judgement{refused, ownInternals}, "combine finalize create_sort_key constant_or_null vector_type remap_struct "+
+		judge(judgement{standing: refused, reason: readsRaw}, "read_text read_blob read_json_objects read_json_objects_auto read_ndjson_objects read_duckdb"),
+		judge(judgement{standing: refused, reason: ownInternals}, "combine finalize create_sort_key constant_or_null vector_type remap_struct "+
 			"replace_type make_type get_type cast_to_type is_histogram_other_bin parse_duckdb_log_message seq_scan arrow_scan "+
 			"arrow_scan_dumb summary test_all_types test_vector_types timetz_byte_comparable variant_bytes_to_variant "+
 			"variant_to_parquet_variant variant_normalize"),
@@ -81,6 +89,15 @@ func judgements() map[string]judgement {
 	}
 	return all
 }
+
+// catalogFunctions are the table functions by which a client may look at what there
+// is. The engine's others, of its settings, files, memory and logs, are the node's.
+const catalogFunctions = "duckdb_columns duckdb_constraints duckdb_dependencies duckdb_functions duckdb_indexes duckdb_keywords " +
+	"duckdb_schemas duckdb_sequences duckdb_tables duckdb_types duckdb_views pragma_collations pragma_show pragma_table_info"
+
+// nodeViews are the engine's own views that show the node and not the catalog: to
+// read one is to call its function.
+var nodeViews = []string{"pg_settings", "pg_prepared_statements", "duckdb_logs"}
 
 // fileReaders are the table functions that read files, which they may under the
 // lake folders.
@@ -134,11 +151,11 @@ func loadFunctions(ctx context.Context, c *conn) (*functions, error) {
 			switch {
 			case known:
 			case strings.HasPrefix(name, "__internal"):
-				j = judgement{refused, ownInternals}
+				j = judgement{standing: refused, reason: ownInternals}
 			case stability == "CONSISTENT":
 				j = judgement{standing: allowed}
 			default:
-				j = judgement{refused, "is not the same at every call; leave it out"}
+				j = judgement{standing: refused, reason: "is not the same at every call; leave it out"}
 			}
 			if old, twice := f.scalar[name]; !twice || old.standing < j.standing {
 				f.scalar[name] = j
@@ -149,9 +166,9 @@ func loadFunctions(ctx context.Context, c *conn) (*functions, error) {
 				j = judgement{standing: allowed}
 			case known:
 			case strings.HasPrefix(name, "duckdb_") || strings.HasPrefix(name, "pragma_"):
-				j = judgement{refused, nodeLocal}
+				j = judgement{standing: refused, reason: nodeLocal}
 			default:
-				j = judgement{refused, "is not among the table functions that a definition may use; leave it out"}
+				j = judgement{standing: refused, reason: "is not among the table functions that a definition may use; leave it out"}
 			}
 			f.table[name] = j
 		}
@@ -171,11 +188,11 @@ func loadFunctions(ctx context.Context, c *conn) (*functions, error) {
 // has them. Those that are left out, current_user and its like, are the same
 // constant on every node.
 var specialColumns = map[string]judgement{
-	"current_date":      {volatile, dependsOnTime},
-	"current_time":      {volatile, dependsOnTime},
-	"current_timestamp": {volatile, dependsOnTime},
-	"localtime":         {volatile, dependsOnTime},
-	"localtimestamp":    {volatile, dependsOnTime},
-	"current_schema":    {refused, sessionState},
-	"current_catalog":   {refused, sessionState},
+	"current_date":      {standing: volatile, reason: dependsOnTime},
+	"current_time":      {standing: volatile, reason: dependsOnTime},
+	"current_timestamp": {standing: volatile, reason: dependsOnTime},
+	"localtime":         {standing: volatile, reason: dependsOnTime},
+	"localtimestamp":    {standing: volatile, reason: dependsOnTime},
+	"current_schema":    {standing: refused, reason: sessionState, queries: true},
+	"current_catalog":   {standing: refused, reason: sessionState, queries: true},
 }

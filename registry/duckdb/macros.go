@@ -123,7 +123,7 @@ func (g *gate) engineMacro(name string) *engineMacroCost {
 
 func (g *gate) judgeEngineMacro(m engineMacro, e *engineMacroCost) judgement {
 	if m.schema == "pg_catalog" && m.text != "lower(typeof(expression))" {
-		return judgement{refused, nodeLocal}
+		return judgement{standing: refused, reason: nodeLocal, queries: true}
 	}
 	text := m.text
 	if !m.table {
@@ -131,7 +131,7 @@ func (g *gate) judgeEngineMacro(m engineMacro, e *engineMacroCost) judgement {
 	}
 	node, refusal, err := g.tree(context.Background(), text, lex(text))
 	if err != nil || refusal != nil {
-		return judgement{refused, ownInternals}
+		return judgement{standing: refused, reason: ownInternals}
 	}
 	size := func(weights ...int) (int, *walker) {
 		w := newWalker(g, forDefinition, text, nil)
@@ -159,9 +159,9 @@ func (g *gate) judgeEngineMacro(m engineMacro, e *engineMacroCost) judgement {
 	}
 	switch {
 	case w.err != nil:
-		return judgement{refused, fmt.Sprintf("is a macro of the engine that is not allowed: %s", w.err.Message)}
+		return judgement{standing: refused, reason: fmt.Sprintf("is a macro of the engine that is not allowed: %s", w.err.Message)}
 	case w.out.Volatile != nil:
-		return judgement{volatile, dependsOnTime}
+		return judgement{standing: volatile, reason: dependsOnTime}
 	}
 	return judgement{standing: allowed}
 }

@@ -14,10 +14,11 @@ import (
 // vkSchema is the schema of what viewkeeper tells queries about itself.
 const vkSchema = "vk"
 
-// appliedView holds the version that the views are at. Like them it lies in the
+// appliedMacro holds the version that the views are at. Like them it lies in the
 // engine's catalog, so a query's snapshot has the views and the version of one
-// commit, always.
-const appliedView = `"vk"."__applied"`
+// commit, always. It is a macro and not a view, so that SHOW TABLES and its like list
+// what is for people alone.
+const appliedMacro = `"vk"."__applied"`
 
 // SystemTable is one table of the schema vk. In the engine it is empty: the keeper
 // has the rows, and a query that names the table brings them with it, as a JSON
@@ -28,7 +29,7 @@ type SystemTable struct {
 	Columns []viewkeeper.Column
 }
 
-// SystemTables gives the tables of the schema vk. Where INTERFACE.md has a JSON
+// SystemTables gives the tables of the schema vk. Where docs/http.md has a JSON
 // answer with the same content, names and shapes are those of the answer.
 func SystemTables() []SystemTable {
 	const (
@@ -169,22 +170,23 @@ type appliedAt struct {
 
 // setApplied is the statement that sets it.
 func setApplied(v viewkeeper.Version, serial uint64) string {
-	return fmt.Sprintf("CREATE OR REPLACE VIEW %s AS SELECT '%s' AS version, '%d' AS serial", appliedView, v, serial)
+	return fmt.Sprintf("CREATE OR REPLACE MACRO %s() AS '%s %d'", appliedMacro, v, serial)
 }
 
 // readApplied reads it in a connection's transaction.
 func readApplied(ctx context.Context, c *conn) (appliedAt, error) {
-	rows, err := c.query(ctx, "SELECT version, serial FROM "+appliedView)
+	rows, err := c.query(ctx, "SELECT "+appliedMacro+"()")
 	if err != nil {
 		return appliedAt{}, err
 	}
 	if len(rows) != 1 {
-		return appliedAt{}, fmt.Errorf("duckdb: %s has %d rows", appliedView, len(rows))
+		return appliedAt{}, fmt.Errorf("duckdb: %s gives %d rows", appliedMacro, len(rows))
 	}
-	version, err := viewkeeper.ParseVersion(rows[0][0])
+	first, second, _ := strings.Cut(rows[0][0], " ")
+	version, err := viewkeeper.ParseVersion(first)
 	if err != nil {
 		return appliedAt{}, err
 	}
-	serial, err := strconv.ParseUint(rows[0][1], 10, 64)
+	serial, err := strconv.ParseUint(second, 10, 64)
 	return appliedAt{version, serial}, err
 }

@@ -65,7 +65,11 @@ func (w *walker) function(n object, at int) string {
 		j = e.judgement
 	}
 	if name == "age" && len(list(n, "children")) == 1 {
-		j = judgement{volatile, dependsOnTime + "; give it two arguments"}
+		j = judgement{standing: volatile, reason: dependsOnTime + "; give it two arguments"}
+	}
+	if args := objects(n, "children"); name == "timezone" && len(args) == 2 && str(child(args[1], "cast_type"), "id") == "TIME WITH TIME ZONE" {
+		// A time of day has no date, so the zone's offset is that of today.
+		j = judgement{standing: volatile, reason: dependsOnTime + " when it moves a TIME WITH TIME ZONE; use a TIMESTAMP WITH TIME ZONE"}
 	}
 	w.judged(j, name+"()", at)
 	if strings.HasPrefix(name, "list_aggr") || strings.HasPrefix(name, "array_aggr") || name == "aggregate" {
@@ -79,8 +83,11 @@ func (w *walker) judged(j judgement, what string, at int) {
 	case volatile:
 		w.noteVolatile(at, what, j.reason)
 	case refused:
-		if w.mode == forQuery && (j.reason == nodeLocal || j.reason == sessionState) {
-			return // a client may ask a node what it is
+		if w.mode == forQuery && j.queries {
+			return // a client may ask what there is
+		}
+		if w.mode == forQuery && j.reason == nodeLocal {
+			j.reason = nodeSetting
 		}
 		if w.mode == forBase {
 			w.noteVolatile(at, what, j.reason)

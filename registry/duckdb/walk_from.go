@@ -160,6 +160,10 @@ func (w *walker) relation(n object) int {
 		w.refuse(viewkeeper.CodeNotAllowed, at, "%s %s", shown(schema, name), nodeLocal)
 		return -1
 	}
+	if w.mode == forQuery && slices.Contains(nodeViews, name) && !w.gate.base.has(viewkeeper.MakeName(schema, name)) && (schema == "" || w.gate.base.isCatalog(schema, name)) {
+		w.refuse(viewkeeper.CodeNotAllowed, at, "%s %s", shown(schema, name), nodeSetting)
+		return -1
+	}
 	if i := w.tokenAt(at); w.mode == forDefinition && w.macro.IsZero() && i >= 0 && w.tokens[i].kind == tokenString {
 		// The engine takes it for a name, but not behind a schema.
 		w.refuse(viewkeeper.CodeNotAllowed, at, "%s is text, and no file; a relation's name is written %s", w.tokens[i].text(w.text), viewkeeper.QuoteIdent(name))
