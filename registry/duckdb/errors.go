@@ -21,6 +21,10 @@ const longestMessage = 600
 // none of the user's: "Did you mean "pg_views"?" helps nobody.
 var own = regexp.MustCompile(` ?Did you mean "(information_schema\.|pg_|duckdb_|sqlite_|pragma_|__)[^"]*"\?`)
 
+// values finds the engine's word for what a stub is made of, and a base's VALUES: the
+// person who wrote d.delay knows "d" only.
+var values = regexp.MustCompile(`\bValues list ("(?:[^"]|"")+" does not have a column named)`)
+
 // tidy makes the engine's message one that fits in a sentence: its echo of the
 // text is cut, as are lists of candidates (of + there are 45), and lines are
 // joined. What it guesses was meant stays.
@@ -50,6 +54,7 @@ func tidy(message string) string {
 		message += fmt.Sprintf(" and %d more", candidates-maxCandidates)
 	}
 	message = own.ReplaceAllString(message, "")
+	message = values.ReplaceAllString(message, "$1")
 	message = strings.ReplaceAll(message, ": : ", ": ")
 	if len(message) > longestMessage {
 		message = strings.ToValidUTF8(message[:longestMessage], "") + "…"
