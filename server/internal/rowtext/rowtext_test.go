@@ -109,6 +109,48 @@ func TestTimestampsFarAway(t *testing.T) {
 	}
 }
 
+// What the engine calls infinite is so in every type that has it, alone and within
+// others, and its neighbours are ordinary.
+func TestInfiniteTimes(t *testing.T) {
+	infinite := func(b array.Builder) {
+		switch b := b.(type) {
+		case *array.Date32Builder:
+			b.AppendValues([]arrow.Date32{infiniteDay, -infiniteDay}, nil)
+		case *array.TimestampBuilder:
+			b.AppendValues([]arrow.Timestamp{infinity, -infinity}, nil)
+		}
+	}
+	kinds := []arrow.DataType{arrow.FixedWidthTypes.Date32}
+	for _, unit := range arrow.TimeUnitValues {
+		kinds = append(kinds, &arrow.TimestampType{Unit: unit}, &arrow.TimestampType{Unit: unit, TimeZone: "UTC"})
+	}
+	for _, kind := range kinds {
+		alone := array.NewBuilder(memory.DefaultAllocator, kind)
+		infinite(alone)
+		c := newColumn(alone.NewArray())
+		for i, want := range []string{"infinity", "-infinity"} {
+			if got := string(c.text(nil, i)); got != want {
+				t.Errorf("%s: %s, want %s", kind, got, want)
+			}
+			if got := string(c.appendJSON(nil, i)); got != `"`+want+`"` {
+				t.Errorf("%s: %s, want %s in quotes", kind, got, want)
+			}
+		}
+		list := array.NewListBuilder(memory.DefaultAllocator, kind)
+		list.Append(true)
+		infinite(list.ValueBuilder())
+		if got := string(newColumn(list.NewArray()).appendJSON(nil, 0)); got != `["infinity","-infinity"]` {
+			t.Errorf("a list of %s: %s", kind, got)
+		}
+	}
+	// The last days that the engine's DATE has, of which one is as far as the other.
+	days := array.NewDate32Builder(memory.DefaultAllocator)
+	days.AppendValues([]arrow.Date32{infiniteDay - 1, 0}, nil)
+	if got := string(newColumn(days.NewArray()).text(nil, 0)); got != "5881580-07-10" {
+		t.Errorf("the last day is %s", got)
+	}
+}
+
 func TestFloatsWithoutJSON(t *testing.T) {
 	batch := fromJSON(t, arrow.PrimitiveTypes.Float64, `[{"c":"NaN"},{"c":"+Inf"},{"c":"-Inf"}]`)
 	b := NewBatch(batch, []string{"c"})
