@@ -37,7 +37,7 @@ type Node interface {
 	// Decisions pages through the history, oldest first.
 	Decisions(ctx context.Context, q DecisionQuery) (DecisionPage, error)
 
-	// HistoryLength counts the decisions known here that changed the name.
+	// HistoryLength counts the decisions known here about the name.
 	HistoryLength(name viewkeeper.Name) int
 
 	// Nodes is the status of every live node.

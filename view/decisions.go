@@ -248,8 +248,8 @@ func (d *decisions) byID(id string) (x viewkeeper.Decision, found bool, err erro
 type DecisionQuery struct {
 	// Since is exclusive.
 	Since viewkeeper.Version
-	// Name asks for the decisions that changed one definition, or would have; the
-	// zero Name for all.
+	// Name asks for the decisions about one definition: those that changed it, would
+	// have, or were refused before that could be said; the zero Name for all.
 	Name viewkeeper.Name
 	// Limit is the largest number of decisions in the page.
 	Limit int
@@ -302,7 +302,7 @@ func (d *decisions) page(q DecisionQuery) (DecisionPage, error) {
 			stored, fresh = stored[1:], fresh[1:]
 		default:
 			next, fresh = fresh[0], fresh[1:]
-			if !q.Name.IsZero() && !slices.Contains(history.Names(next), q.Name) {
+			if !q.Name.IsZero() && !history.About(next, q.Name) {
 				continue
 			}
 		}
@@ -315,7 +315,8 @@ func (d *decisions) page(q DecisionQuery) (DecisionPage, error) {
 	return p, nil
 }
 
-// HistoryLength counts the decisions known here that changed the name, or would have.
+// HistoryLength counts the decisions known here about the name: the length of its
+// history.
 func (n *Node) HistoryLength(name viewkeeper.Name) int {
 	d := n.decisions
 	d.mu.Lock()
@@ -330,7 +331,7 @@ func (n *Node) HistoryLength(name viewkeeper.Name) int {
 	}
 	start, _ := slices.BinarySearchFunc(recent, last+1, byVersion)
 	for _, x := range recent[start:] {
-		if slices.Contains(history.Names(x), name) {
+		if history.About(x, name) {
 			count++
 		}
 	}

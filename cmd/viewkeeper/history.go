@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/ddl"
 )
 
 func (a *app) historyCommand() *cobra.Command {
@@ -18,7 +19,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Use:   "history [NAME]",
 		Short: "List the decisions, all or those about one definition",
 		Long: `history lists decisions, oldest first: what was submitted by whom, and the answer.
-With a name only those that changed that definition, or would have. The JSON form
+With a name only those about that definition, refused ones among them. The JSON form
 has each statement's text and every row that it changed.`,
 		Example: `  viewkeeper history late
   viewkeeper history --limit 20 --output json`,
@@ -97,11 +98,12 @@ func (a *app) readHistory(ctx context.Context, name viewkeeper.Name) (all []view
 	return all, completeFrom, err
 }
 
-// about reports whether a decision changed a definition, or would have.
+// about reports whether a decision is about a definition: it changed it, would have,
+// or was refused before that could be said.
 func about(d viewkeeper.Decision, name viewkeeper.Name) bool {
 	return slices.ContainsFunc(d.Changed, func(c viewkeeper.Change) bool {
-		return c.Name == name || c.RenamedTo != nil && *c.RenamedTo == name
-	})
+		return c.Action != viewkeeper.ActionOutputChanged && c.Name == name || c.RenamedTo != nil && *c.RenamedTo == name
+	}) || slices.Contains(d.Dropped, name) || slices.Contains(ddl.Targets(d.SQL), name)
 }
 
 func shortSQL(d viewkeeper.Decision) string {

@@ -37,7 +37,7 @@ var layers = map[string][]string{
 	"internal/broker":         {""},
 	"processor":               {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka"},
 	"view":                    {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka", "view/internal/history"},
-	"view/internal/history":   {""},
+	"view/internal/history":   {"", "ddl"},
 	"server":                  {"", "ddl", "codec", "registry", "server/internal/rowtext"},
 	"server/internal/rowtext": {},
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/syndtr/goleveldb/leveldb"
@@ -17,11 +18,12 @@ import (
 	"github.com/syndtr/goleveldb/leveldb/util"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/ddl"
 )
 
 // format is raised when the keys or values change; an index of another one is
 // thrown away.
-const format = 1
+const format = 2
 
 // Identity is what an index is a copy of.
 type Identity struct {
@@ -197,8 +199,9 @@ func (x *Index) Add(entries []Entry) error {
 }
 
 // Names gives the definitions whose history a decision belongs to: those that it
-// changed, or would have changed, themselves. A definition whose output merely
-// changed with another's is not among them.
+// changed, or would have changed, themselves, and those that the statement is about,
+// since one that was refused early (the name exists) says of no change. A definition
+// whose output merely changed with another's is not among them.
 func Names(d viewkeeper.Decision) []viewkeeper.Name {
 	var names []viewkeeper.Name
 	for _, c := range d.Changed {
@@ -211,8 +214,28 @@ func Names(d viewkeeper.Decision) []viewkeeper.Name {
 		}
 	}
 	names = append(names, d.Dropped...)
+	names = append(names, ddl.Targets(d.SQL)...)
 	slices.SortFunc(names, viewkeeper.Name.Compare)
 	return slices.Compact(names)
+}
+
+// About reports whether a decision belongs to a name's history: whether Names has it.
+// It is for many decisions, of which it parses only those that can be about the name.
+func About(d viewkeeper.Decision, name viewkeeper.Name) bool {
+	is := func(n viewkeeper.Name) bool { return n == name }
+	for _, c := range d.Changed {
+		if c.Action != viewkeeper.ActionOutputChanged && (is(c.Name) || c.RenamedTo != nil && is(*c.RenamedTo)) {
+			return true
+		}
+	}
+	if slices.ContainsFunc(d.Dropped, is) {
+		return true
+	}
+	// A name with a quote in it is written in another way than it is spelled.
+	if !strings.Contains(name.View, `"`) && !strings.Contains(strings.ToLower(d.SQL), name.View) {
+		return false
+	}
+	return slices.ContainsFunc(ddl.Targets(d.SQL), is)
 }
 
 // Get gives the decision of a version.

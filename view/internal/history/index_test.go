@@ -84,6 +84,45 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// A refusal that came before planning names no change; its text says what it is about.
+func TestEarlyRefusalsAreInTheHistory(t *testing.T) {
+	x, _ := open1(t, "", here)
+	refused := entry(1, 2, 1, "b")
+	refused.Decision.Verdict, refused.Decision.Code = viewkeeper.Refused, viewkeeper.CodeExists
+	refused.Decision.SQL = "BEGIN; CREATE VIEW V AS SELECT 1; ALTER VIEW a RENAME TO s; COMMIT"
+	junk := entry(2, 3, 1, "c")
+	junk.Decision.SQL = "CREATE VIEW v AS"
+	if err := x.Add([]Entry{entry(0, 1, 1, "a", "v"), refused, junk}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"v": 2, "a": 1, "s": 1, "t": 0} {
+		n := viewkeeper.MakeName("", name)
+		if ds, err := x.After(0, n, 10); err != nil || len(ds) != want {
+			t.Errorf("%s: %+v, %v", name, ds, err)
+		}
+		if About(*refused.Decision, n) != (name != "t") {
+			t.Errorf("%s: About", name)
+		}
+	}
+}
+
+// After topics adopt, offsets of the new definitions topic come again: the version is
+// what a decision is found by, and for one version the highest epoch counts.
+func TestOffsetsThatComeAgain(t *testing.T) {
+	x, _ := open1(t, "", here)
+	before, after := entry(0, 1, 1, "old:0", "v"), entry(1, 8, 2, "new:0", "w")
+	after.Decision.Offset = 0
+	late := entry(2, 8, 1, "new:0", "w")
+	if err := x.Add([]Entry{before, after, late}); err != nil {
+		t.Fatal(err)
+	}
+	for v, want := range map[viewkeeper.Version]string{1: "epoch 1", 8: "epoch 2"} {
+		if d, ok, err := x.Get(v); err != nil || !ok || d.Message != want {
+			t.Errorf("version %d: %+v, %v, %v", v, d, ok, err)
+		}
+	}
+}
+
 func TestOfAnotherTopicItBeginsAnew(t *testing.T) {
 	dir := t.TempDir()
 	x, _ := open1(t, dir, here)
