@@ -21,7 +21,7 @@ func (s *Server) postCheck(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	// The key is checked only against what a producer chose; here nobody did.
 	sub.Key, _ = RecordKey(s.cfg.Limits, sub.SQL, sub.ID)
-	sub.At = time.Now().UTC()
+	sub.At = time.Now().UTC().Truncate(time.Millisecond) // as a broker would say it
 	d, at, err := s.cfg.Checker.Check(r.Context(), sub)
 	if err != nil {
 		return engineProblem(sub.SQL, err)

@@ -88,6 +88,12 @@ func title(code viewkeeper.Code) string {
 		return "Over the size limit"
 	case viewkeeper.CodeSyntax:
 		return "The text does not parse"
+	case viewkeeper.CodeNotOneQuery:
+		return "This is not one query"
+	case viewkeeper.CodeNotAllowed:
+		return "The query asks for what is not allowed"
+	case viewkeeper.CodeComplexity:
+		return "Over a limit on complexity"
 	case viewkeeper.CodeBind:
 		return "The query does not fit the catalog"
 	case viewkeeper.CodeBreaksDependents:
