@@ -5,11 +5,16 @@ DIR     ?= viewkeeper-dev
 ONCE    ?=
 export CGO_ENABLED = 1
 
+# The tag, or what is on the way to one; and the commit, which a checkout without git does not have.
+VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo 0.1.0-dev)
+COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)$(shell git diff --quiet HEAD 2>/dev/null || echo +changes)
+LDFLAGS  = -X main.stampedVersion=$(VERSION) -X main.stampedCommit=$(COMMIT)
+
 .PHONY: build run test lint unit e2e clean
 
 build: ## the binary, bin/viewkeeper
 	@scripts/need $(GO) cc
-	$(GO) build -o bin/viewkeeper ./cmd/viewkeeper
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/viewkeeper ./cmd/viewkeeper
 
 run: build ## dev with two nodes on the sample lake, and a story; ONCE=1 ends after the story
 	$(GO) run ./examples/nycflights13 -viewkeeper bin/viewkeeper -dir $(DIR) $(if $(ONCE),-once)

@@ -24,14 +24,24 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// buildVersion asks the binary itself, so that no build needs a flag for it.
+// What the linker writes (-X main.stampedVersion=...), empty in a build without it.
+// Nothing else does.
+var stampedVersion, stampedCommit string
+
+// nextVersion is what a build without a tag is on the way to.
+const nextVersion = "0.1.0-dev"
+
+// buildVersion gives what the linker wrote, else what go build found out by itself.
 func buildVersion() (version, commit string) {
-	version, commit = "(devel)", "unknown"
+	if stampedVersion != "" {
+		return stampedVersion, stampedCommit
+	}
+	version, commit = nextVersion, "unknown"
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return version, commit
 	}
-	if info.Main.Version != "" {
+	if v := info.Main.Version; v != "" && v != "(devel)" {
 		version = info.Main.Version
 	}
 	dirty := ""
