@@ -23,8 +23,8 @@ and made anew, or emptied. What was decided after the export is taken from the
 decisions topic as far as that reaches, so that with an intact decisions topic
 nothing is missing. Versions and epochs go on above all that was ever seen.
 
-A table that holds a catalog is refused. Statement ids from before are not known
-any more afterwards. Stop the owners first; start them when it is done.`,
+Statement ids are known again as far as the decisions topic reaches. A table that
+holds a catalog is refused. Stop the owners first; start them when it is done.`,
 		Example: "  viewkeeper restore backup/ --brokers kafka:9092 --catalog prod",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.restore(cmd.Context(), args[0]) },
@@ -63,7 +63,7 @@ func (a *app) restore(ctx context.Context, dir string) error {
 		return err
 	}
 	plan.commit.EpochBase = max(plan.commit.EpochBase, table.Epoch(), table.EpochBase())
-	if err := topics.takeOver(ctx, plan.commit, plan.rows...); err != nil {
+	if err := topics.takeOver(ctx, plan.commit, plan.rows, plan.ids); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.out, "restored %d definitions of catalog %s at version %s (the export had version %s, %d decisions came after it)\n",
@@ -75,7 +75,28 @@ func (a *app) restore(ctx context.Context, dir string) error {
 type restorePlan struct {
 	commit *codec.Commit
 	rows   []viewkeeper.Row
-	later  int // decisions after the export
+	ids    map[int]*codec.IDs // the ring of known statement ids
+	later  int                // decisions after the export
+}
+
+// ringOf makes the ring of known statement ids from decisions in the order of their
+// versions, so that a statement sent again is not judged a second time.
+func ringOf(decisions []viewkeeper.Decision) map[int]*codec.IDs {
+	slots := map[int]*codec.IDs{}
+	for _, d := range decisions {
+		if d.Code == viewkeeper.CodeIDReused || codec.IsDefaultID(d.StatementID) || d.SQL == "" {
+			continue // the id is another decision's, none, or a dropping key that is not told
+		}
+		n := codec.Slot(d.Version)
+		if s := slots[n]; s == nil || s.Version < codec.SlotStart(d.Version) {
+			slots[n] = &codec.IDs{Slot: n} // a new round
+		}
+		slots[n].Version = d.Version
+		slots[n].IDs = append(slots[n].IDs, codec.ID{
+			ID: d.StatementID, Text: codec.HashText(viewkeeper.Submission{SQL: d.SQL}), Version: d.Version,
+		})
+	}
+	return slots
 }
 
 // planRestore puts the export and the decisions after it together, and finds the
@@ -97,7 +118,7 @@ func (c *topicsClient) planRestore(ctx context.Context, in *exportFile) (*restor
 	if err != nil {
 		return nil, err
 	}
-	plan := &restorePlan{commit: &codec.Commit{Version: in.Version, EpochBase: in.Epoch, DefinitionsTopic: id}}
+	plan := &restorePlan{commit: &codec.Commit{Version: in.Version, EpochBase: in.Epoch, DefinitionsTopic: id}, ids: ringOf(decisions)}
 	known := "" // the topic that the decisions' offsets count in, where an id says it
 	last := int64(-1)
 	for _, d := range decisions {

@@ -18,16 +18,16 @@ import (
 // toolOwner is who a fence, rows and a commit row are from that a command wrote.
 const toolOwner = "viewkeeper-cli"
 
-// takeOver writes rows and then a commit row to the table, as an owner of a new
+// takeOver writes rows, slots of known ids and then a commit row to the table, as an owner of a new
 // epoch: first a fence, which gives the epoch and stops an owner that is alive. The
 // rows are above any commit row until the last record makes them count, so a run
 // that ends in the middle has changed nothing and can be repeated.
-func (c *topicsClient) takeOver(ctx context.Context, commit *codec.Commit, rows ...viewkeeper.Row) error {
-	_, err := kafka.Bounded(ctx, func() (struct{}, error) { return struct{}{}, c.writeTable(commit, rows) }, nil)
+func (c *topicsClient) takeOver(ctx context.Context, commit *codec.Commit, rows []viewkeeper.Row, ids map[int]*codec.IDs) error {
+	_, err := kafka.Bounded(ctx, func() (struct{}, error) { return struct{}{}, c.writeTable(commit, rows, ids) }, nil)
 	return kafkaFailure(err)
 }
 
-func (c *topicsClient) writeTable(commit *codec.Commit, rows []viewkeeper.Row) (err error) {
+func (c *topicsClient) writeTable(commit *codec.Commit, rows []viewkeeper.Row, ids map[int]*codec.IDs) (err error) {
 	producer, err := sarama.NewSyncProducer(c.Brokers, c.Sarama())
 	if err != nil {
 		return err
@@ -50,6 +50,12 @@ func (c *topicsClient) writeTable(commit *codec.Commit, rows []viewkeeper.Row) (
 	for _, row := range rows {
 		row.Epoch = epoch
 		if _, err := write(codec.Row{Row: row}); err != nil {
+			return err
+		}
+	}
+	for _, slot := range ids {
+		slot.Epoch = epoch
+		if _, err := write(slot); err != nil {
 			return err
 		}
 	}

@@ -150,7 +150,7 @@ func (a *app) adoptTopics(ctx context.Context) error {
 	next.DefinitionsTopic = id
 	next.VersionBase = commit.Version
 	next.EpochBase = max(table.EpochBase(), table.Epoch())
-	if err := topics.takeOver(ctx, &next); err != nil {
+	if err := topics.takeOver(ctx, &next, nil, nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.out, "adopted %s (id %s); versions go on from %s\n", topics.Definitions(), id, commit.Version)
