@@ -113,11 +113,15 @@ func (c *topicsClient) submit(ctx context.Context, sub viewkeeper.Submission, qu
 	if err != nil {
 		return nil, err
 	}
-	ans := &answer{Decision: d.ForClient(), Reached: []string{}, Missing: []string{}}
-	if query.Get("wait") == "fleet" && d.Verdict != viewkeeper.Refused {
-		if ans.Reached, ans.Missing, err = c.waitFleet(ctx, d.Version); err != nil && ctx.Err() == nil {
-			return nil, err
-		}
+	ans := &answer{Decision: d.ForClient()}
+	if query.Get("wait") != "fleet" || d.Verdict == viewkeeper.Refused {
+		// Nobody was asked who has it: no empty lists that would say otherwise.
+		ans.raw, err = json.Marshal(ans.Decision)
+		return ans, err
+	}
+	if ans.Reached, ans.Missing, err = c.waitFleet(ctx, d.Version); err != nil && ctx.Err() == nil {
+		// Without the right to read the nodes topic, for one. It is decided all the same.
+		ans.waitErr, ans.Reached, ans.Missing = err, []string{}, []string{"(unknown)"}
 	}
 	ans.raw, err = json.Marshal(ans)
 	return ans, err
@@ -262,8 +266,8 @@ func (c *topicsClient) waitFleet(ctx context.Context, v viewkeeper.Version) (rea
 	return reached, missing, err
 }
 
-// decisions reads the whole decisions topic: for one offset the highest epoch
-// counts, and the order is by offset.
+// decisions reads the whole decisions topic: for one version the highest epoch counts,
+// and the order is by version. Offsets come again after topics adopt.
 func (c *topicsClient) decisions(ctx context.Context) ([]viewkeeper.Decision, error) {
 	end, err := c.admin.EndOffset(ctx, c.Decisions())
 	if err != nil {

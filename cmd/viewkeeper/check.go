@@ -27,7 +27,7 @@ It exits with 1 when anything would be refused, which makes it a step for a buil
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args) },
 	}
-	a.use(cmd.Flags(), "server", "command", "output", "author", "expect-version", "timeout")
+	a.use(cmd.Flags(), "server", "catalog", "command", "output", "author", "expect-version", "timeout")
 	return cmd
 }
 

@@ -21,6 +21,9 @@ import (
 type client struct {
 	base string
 	http *http.Client
+	// catalog is the one that the node must follow, "" for any or when it was found to;
+	// from is where that was said.
+	catalog, from string
 }
 
 // client gives the client of the node that --server names.
@@ -33,12 +36,19 @@ func (a *app) client() (*client, error) {
 	if err != nil || u.Host == "" {
 		return nil, usagef("--server is %q; it takes a URL as http://127.0.0.1:7410", a.Server)
 	}
-	return &client{base: strings.TrimSuffix(base, "/"), http: &http.Client{}}, nil
+	c := &client{base: strings.TrimSuffix(base, "/"), http: &http.Client{}}
+	if from := a.source("catalog"); from != "default" {
+		c.catalog, c.from = a.Catalog, from
+	}
+	return c, nil
 }
 
 // send makes one request. What kept it from an answer is a failure that knows its
 // exit status; the caller closes the body of an answer.
 func (c *client) send(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+	if err := c.checkCatalog(ctx); err != nil {
+		return nil, err
+	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -60,6 +70,27 @@ func (c *client) send(ctx context.Context, method, path string, body []byte, hea
 		err = op.Err
 	}
 	return nil, unreachablef("no node answers at %s (%w); start one with 'viewkeeper dev' or 'viewkeeper serve', or name it with --server", c.base, err)
+}
+
+// checkCatalog asks the node for its catalog before anything else is asked, when the
+// person said which one is meant: brokers and catalog in the environment do not lead
+// these commands anywhere, and the node near at hand may be of another catalog.
+func (c *client) checkCatalog(ctx context.Context) error {
+	if c.catalog == "" {
+		return nil
+	}
+	want := c.catalog
+	c.catalog = "" // the question itself
+	var st viewkeeper.Status
+	if _, err := c.get(ctx, "/v1/status", nil, &st); err != nil {
+		c.catalog = want
+		return err
+	}
+	if st.Catalog != want {
+		c.catalog = want
+		return usagef("the node at %s is of catalog %s, and the catalog asked for is %s (by %s); name a node of %s with --server", c.base, st.Catalog, want, c.from, want)
+	}
+	return nil
 }
 
 // neverSent reports whether a request failed before any of it left.
@@ -97,7 +128,7 @@ func problem(status int, raw []byte) error {
 	if err := json.Unmarshal(raw, &p); err != nil || p.Detail == "" {
 		p.Detail = fmt.Sprintf("the server answered %d %s: %.200s", status, http.StatusText(status), raw)
 	}
-	text := p.Detail
+	text := inCommands(p.Detail)
 	if p.Code != "" {
 		text = string(p.Code) + ": " + text
 	}
@@ -114,6 +145,14 @@ func problem(status int, raw []byte) error {
 	return f
 }
 
+// inCommands gives a way out that speaks of HTTP in the words of the command line.
+func inCommands(detail string) string {
+	return strings.NewReplacer(
+		"GET /v1/definitions lists them", "'viewkeeper views' lists them",
+		"ask GET /v1/statements/", "ask viewkeeper decision ",
+	).Replace(detail)
+}
+
 // problemError keeps the problem for whoever can show its place in the text.
 type problemError struct {
 	server.Problem
@@ -128,6 +167,8 @@ type answer struct {
 	viewkeeper.Decision
 	Reached []string `json:"reached"`
 	Missing []string `json:"missing"`
+	// waitErr is why a wait for nodes ended early: the decision stands.
+	waitErr error
 	// raw is the answer as it came.
 	raw []byte
 }

@@ -32,7 +32,7 @@ func printDecision(w io.Writer, d viewkeeper.Decision, script string, at int) {
 	}
 	would := ""
 	if d.Verdict == viewkeeper.Refused {
-		would = "would be "
+		would = "would have "
 	}
 	for _, c := range d.Changed {
 		fmt.Fprintf(w, "  %s%s %s%s\n", would, actionWords(c), c.Name, columnChange(c))
@@ -65,6 +65,9 @@ func actionWords(c viewkeeper.Change) string {
 // columnChange shows what differs between the columns before and after.
 func columnChange(c viewkeeper.Change) string {
 	if c.Action == viewkeeper.ActionCreated {
+		if len(c.ColumnsAfter) == 0 {
+			return "" // it did not come to that
+		}
 		return " (" + columnList(c.ColumnsAfter) + ")"
 	}
 	before := map[string]string{}

@@ -17,7 +17,7 @@ func (a *app) describeCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.describe(cmd.Context(), args[0]) },
 	}
-	a.use(cmd.Flags(), "server", "output", "timeout")
+	a.use(cmd.Flags(), "server", "catalog", "output", "timeout")
 	return cmd
 }
 
@@ -31,8 +31,11 @@ func (a *app) describe(ctx context.Context, name string) error {
 		return a.printRaw(raw)
 	}
 	fmt.Fprintf(a.out, "%s %s, version %s, %s", d.Kind.Noun(), d.Name, d.Version, d.State)
-	if d.HistoryLength > 0 {
-		fmt.Fprintf(a.out, ", changed %d times", d.HistoryLength)
+	switch {
+	case d.HistoryLength == 1:
+		fmt.Fprint(a.out, ", 1 decision")
+	case d.HistoryLength > 1:
+		fmt.Fprintf(a.out, ", %d decisions", d.HistoryLength)
 	}
 	fmt.Fprintln(a.out)
 	if d.Comment != nil {

@@ -65,7 +65,7 @@ func (a *app) export(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	out.Format, out.At = exportFormat, time.Now().UTC()
+	out.Format, out.At = exportFormat, time.Now().UTC().Truncate(time.Millisecond)
 	if err := clearExport(dir); err != nil {
 		return err
 	}

@@ -41,6 +41,6 @@ another base.`,
 			return err
 		},
 	}
-	a.use(cmd.Flags(), "server", "output", "timeout")
+	a.use(cmd.Flags(), "server", "catalog", "output", "timeout")
 	return cmd
 }

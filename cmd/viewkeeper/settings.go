@@ -121,7 +121,7 @@ func (s *Settings) define(f *pflag.FlagSet) {
 	f.StringVar(&s.Author, "author", defaultAuthor(), "`who` submits a statement, shown with its decision")
 	f.StringVar(&s.Reason, "reason", "", "`why` a statement is submitted, shown with its decision")
 	f.DurationVar(&s.Timeout, "timeout", 30*time.Second, "`time` to wait for an answer; a query has the node's --query-timeout unless this is given")
-	f.StringVar(&s.Wait, "wait", "node", "until when a statement waits: `decided`, node (the node asked has it) or fleet (every live node has it)")
+	f.StringVar(&s.Wait, "wait", "node", "until when a statement waits: `decided`, node (the node asked has it; with --brokers the same as decided) or fleet (every live node has it)")
 
 	f.StringVarP(&s.Command, "command", "c", "", "SQL `text` to run")
 	f.StringVarP(&s.File, "file", "f", "", "`file` with SQL to run; - is the standard input")

@@ -30,7 +30,9 @@ Without -c and -f it reads the standard input; on a terminal that is a prompt wi
 history, completion of names and keywords, and the commands \d, \d NAME, \timing
 and \q.
 
-With --brokers DDL goes straight to the catalog's topics, without a node.`,
+With --brokers DDL goes straight to the catalog's topics, without a node: the default
+--wait node then is the same as decided, and says nothing of who has it; --wait fleet
+asks the nodes topic.`,
 		Example: `  viewkeeper sql -c 'CREATE VIEW late AS SELECT * FROM flights WHERE dep_delay > 60'
   viewkeeper sql -c 'SELECT carrier, count(*) FROM late GROUP BY ALL' --output csv
   viewkeeper sql -f views.sql --reason 'the release of May' --wait fleet
@@ -233,6 +235,9 @@ func (s *session) report(ans *answer, text string, offset int) error {
 		return reported(exitRefused)
 	}
 	s.seen = max(s.seen, ans.Version)
+	if ans.waitErr != nil {
+		return timeoutf("statement %s is %s at version %s, and who has it can't be told: %w", ans.StatementID, ans.Verdict, ans.Version, ans.waitErr)
+	}
 	if len(ans.Missing) > 0 {
 		return timeoutf("statement %s is %s at version %s and not everywhere yet: %s; 'viewkeeper wait %s' waits on",
 			ans.StatementID, ans.Verdict, ans.Version, strings.Join(ans.Missing, ", "), ans.Version)
@@ -249,8 +254,10 @@ func (s *session) query(ctx context.Context, text string, p ddl.Piece) error {
 	err := s.app.runQuery(ctx, s.node, p.Text, s.seen, wait.stop)
 	var pe *problemError
 	if errors.As(err, &pe) && pe.Position != nil {
-		wait.stop()
-		printPlace(s.app.err, text, p.Offset+pe.Position.Offset)
+		// The message first, then its place: whoever prints the error prints both.
+		var place strings.Builder
+		printPlace(&place, text, p.Offset+pe.Position.Offset)
+		pe.text = strings.TrimRight(pe.text+"\n"+place.String(), "\n")
 	}
 	return err
 }

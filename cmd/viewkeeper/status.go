@@ -36,7 +36,7 @@ ready.`,
 			return err
 		},
 	}
-	a.use(cmd.Flags(), "server", "output", "timeout")
+	a.use(cmd.Flags(), "server", "catalog", "output", "timeout")
 	return cmd
 }
 

@@ -64,6 +64,6 @@ func (a *app) viewsCommand() *cobra.Command {
 			return a.printRows([]string{"name", "kind", "state", "version", "columns", "readers", "comment"}, rows)
 		},
 	}
-	a.use(cmd.Flags(), "server", "output", "timeout", "like", "kind")
+	a.use(cmd.Flags(), "server", "catalog", "output", "timeout", "like", "kind")
 	return cmd
 }
