@@ -237,7 +237,7 @@ func (w *walker) writes(symbol string) bool {
 // parameterAt is the place of the first parameter: the parser gives it none.
 func (w *walker) parameterAt() int {
 	for _, t := range w.tokens {
-		if t.kind == tokenSymbol && (t.is(w.text, "?") || t.is(w.text, "$")) {
+		if t.kind == tokenSymbol && (w.text[t.at] == '?' || w.text[t.at] == '$') {
 			return t.at
 		}
 	}
