@@ -47,8 +47,7 @@ type Column struct {
 }
 
 // Reference is one thing that a definition's text reads itself. Name is written
-// as schema.name for relations and definitions, plain for macros and types, and
-// is the path for files.
+// as schema.name, main included, and is the path for files.
 type Reference struct {
 	Name string `json:"name"`
 	Kind Kind   `json:"kind"`

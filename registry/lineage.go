@@ -154,7 +154,7 @@ func (w *walk) down(n viewkeeper.Reference) map[LineageEdge]viewkeeper.Reference
 }
 
 func macroReference(m viewkeeper.Name) viewkeeper.Reference {
-	return viewkeeper.Reference{Name: plainName(m.String()), Kind: viewkeeper.KindMacro}
+	return viewkeeper.Reference{Name: m.String(), Kind: viewkeeper.KindMacro}
 }
 
 // macroReads is what a macro of the base reads, as far as that is there.

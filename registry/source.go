@@ -301,10 +301,10 @@ func (e *entry) references() []viewkeeper.Reference {
 	for i := range s.parts {
 		p := &s.parts[i].parsed
 		for _, m := range p.Macros {
-			out = append(out, viewkeeper.Reference{Name: plainName(m.String()), Kind: viewkeeper.KindMacro})
+			out = append(out, viewkeeper.Reference{Name: m.String(), Kind: viewkeeper.KindMacro})
 		}
 		for _, t := range p.Types {
-			out = append(out, viewkeeper.Reference{Name: plainName(t), Kind: viewkeeper.KindType})
+			out = append(out, viewkeeper.Reference{Name: t, Kind: viewkeeper.KindType})
 		}
 		for _, f := range p.Files {
 			out = append(out, viewkeeper.Reference{Name: f, Kind: viewkeeper.KindFile})
@@ -313,7 +313,8 @@ func (e *entry) references() []viewkeeper.Reference {
 	return sortReferences(out)
 }
 
-// plainName leaves out main, as macros and types are called.
+// plainName leaves out main, for a message: that is how macros are called. An answer
+// writes every name as schema.name.
 func plainName(s string) string {
 	return strings.TrimPrefix(s, viewkeeper.DefaultSchema+".")
 }
