@@ -80,6 +80,8 @@ func attacks() map[string]string {
 		"fold concat": "SELECT length(repeat('a' || 'b', 500000000))",
 		// Crashes the process: the stack overflows over a deep structure.
 		"structure":          "SELECT from_json('1', '" + r("[", 50_000) + "1" + r("]", 50_000) + "')",
+		"many columns":       "SELECT 1" + r(",1", 29_999),
+		"columns below":      "SELECT count(*) FROM (SELECT 1" + r(",1", 29_999) + ")",
 		"structure2":         "SELECT json_transform('1', '" + r(`{"a":`, 200) + "1" + r("}", 200) + "')",
 		"structure computed": "SELECT json_transform_strict('1', repeat('[', 200000))",
 		// Plans any text, past the gate.

@@ -12,6 +12,12 @@ func (w *walker) selectNode(n object) {
 		w.refuse(viewkeeper.CodeComplexity, -1, "GROUP BY makes more than %d grouping sets", maxGroupSets)
 		return
 	}
+	if items := len(list(n, "select_list")); items > maxColumns {
+		// The engine makes equal names different in quadratic time: 30,000 of them took
+		// it over 10 s, so that they are counted before it sees them.
+		w.refuse(viewkeeper.CodeComplexity, -1, "a SELECT list has %d columns; the limit is %d", items, maxColumns)
+		return
+	}
 	if len(list(n, "group_expressions")) > 0 || str(n, "aggregate_handling") == "FORCE_AGGREGATES" {
 		w.layers++
 	}
