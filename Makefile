@@ -35,7 +35,7 @@ unit: ## unit tests with the race detector
 
 e2e: build ## end-to-end tests on real Apache Kafka
 	@scripts/need java python3 kcat
-	scripts/with-kafka 1 $(GO) test -count=1 -timeout 15m ./e2e/...
+	scripts/with-kafka 1 sh -c '$(GO) test -count=1 -timeout 15m ./e2e/... && $(GO) test -count=1 -timeout 5m -run OnApacheKafka ./view'
 
 clean:
 	rm -rf bin $(DIR)
