@@ -41,6 +41,9 @@ type Config struct {
 	// CheckTopics is the time between two looks at the topics' settings; 1 min by
 	// default.
 	CheckTopics time.Duration
+	// HiddenSettingsFatal blocks the processor while it has no right to read the
+	// topics' settings. Otherwise that is reported and they are trusted.
+	HiddenSettingsFatal bool
 	// ExitDeadline is how long Run may take to return once it was told to stop. A
 	// silent broker holds sarama for many seconds; Run then gives up and says that
 	// only a new process is safe. 30 s by default.

@@ -140,7 +140,8 @@ func (l *life) callback(ctx goka.Context, value any) {
 // checkTopics refuses to work over topics with settings that lose data.
 func (l *life) checkTopics(ctx context.Context) error {
 	problems, err := l.admin.CheckTopics(ctx, l.topics, kafka.CheckOptions{
-		Topics: []string{l.topics.Definitions(), l.topics.Table(), l.topics.Decisions()}})
+		Topics:      []string{l.topics.Definitions(), l.topics.Table(), l.topics.Decisions()},
+		HiddenFatal: l.cfg.HiddenSettingsFatal})
 	if err != nil {
 		return err
 	}

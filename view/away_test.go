@@ -115,23 +115,14 @@ func TestSilentBroker(t *testing.T) {
 	n.ready()
 }
 
-// A right to read that is taken away while the node runs is told from brokers that do
-// not answer. goka makes text of the error; the word for it survives.
-func TestReadIsDenied(t *testing.T) {
-	b := startBroker(t)
-	o := newOwner(t, b.Addr())
-	o.takeOver()
-	o.accept("", view("v", "SELECT a FROM t"))
-	cfg := config(t, b.Addr(), "n1")
-	cfg.MaxStale = time.Second
-	n := run(t, cfg, fast())
-	n.ready()
-	var denied atomic.Bool
+// denyFetch has the broker deny to read a topic while the result is true.
+func denyFetch(b *broker.Broker, topic string) *atomic.Bool {
+	denied := &atomic.Bool{}
 	denied.Store(true)
 	b.Cluster().ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		b.Cluster().KeepControl()
 		req := r.(*kmsg.FetchRequest)
-		if !denied.Load() || !slices.ContainsFunc(req.Topics, func(t kmsg.FetchRequestTopic) bool { return t.Topic == topics.Table() }) {
+		if !denied.Load() || !slices.ContainsFunc(req.Topics, func(t kmsg.FetchRequestTopic) bool { return t.Topic == topic }) {
 			return nil, nil, false
 		}
 		res := req.ResponseKind().(*kmsg.FetchResponse)
@@ -148,6 +139,21 @@ func TestReadIsDenied(t *testing.T) {
 		}
 		return res, nil, true
 	})
+	return denied
+}
+
+// A right to read that is taken away while the node runs is told from brokers that do
+// not answer. goka makes text of the error; the word for it survives.
+func TestReadIsDenied(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	cfg := config(t, b.Addr(), "n1")
+	cfg.MaxStale = time.Second
+	n := run(t, cfg, fast())
+	n.ready()
+	denied := denyFetch(b, topics.Table())
 	n.degraded(viewkeeper.ReasonKafkaDenied, true)
 	s := n.Status()
 	if d := s.Details[viewkeeper.ReasonKafkaDenied]; slices.Contains(s.Degraded, viewkeeper.ReasonKafkaAway) || !strings.Contains(d, "--operation Read") || !strings.Contains(d, topics.Table()) {
@@ -158,6 +164,60 @@ func TestReadIsDenied(t *testing.T) {
 	o.heartbeat()
 	n.ready()
 	n.degraded(viewkeeper.ReasonKafkaDenied, false)
+}
+
+// What a node does beside following the table is denied: the node stays ready, says
+// which topic and what to give, and takes the reason back by itself.
+func TestASideIsDenied(t *testing.T) {
+	for _, topic := range []string{topics.Decisions(), topics.Definitions(), topics.Nodes()} {
+		t.Run("reading "+topic, func(t *testing.T) {
+			b := startBroker(t)
+			o := newOwner(t, b.Addr())
+			o.takeOver()
+			o.accept("", view("v", "SELECT a FROM t"))
+			denied := denyFetch(b, topic)
+			sideIsDenied(t, b, topic, func() { denied.Store(false) })
+		})
+	}
+	t.Run("writing "+topics.Nodes(), func(t *testing.T) {
+		b := startBroker(t)
+		o := newOwner(t, b.Addr())
+		o.takeOver()
+		o.accept("", view("v", "SELECT a FROM t"))
+		var denied atomic.Bool
+		denied.Store(true)
+		b.Cluster().ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			b.Cluster().KeepControl()
+			if !denied.Load() {
+				return nil, nil, false
+			}
+			res := r.ResponseKind().(*kmsg.ProduceResponse)
+			topic := kmsg.NewProduceResponseTopic()
+			topic.Topic = topics.Nodes()
+			partition := kmsg.NewProduceResponseTopicPartition()
+			partition.ErrorCode = kerr.TopicAuthorizationFailed.Code
+			topic.Partitions = append(topic.Partitions, partition)
+			res.Topics = append(res.Topics, topic)
+			return res, nil, true
+		})
+		sideIsDenied(t, b, topics.Nodes(), func() { denied.Store(false) })
+	})
+}
+
+func sideIsDenied(t *testing.T, b *broker.Broker, topic string, allow func()) {
+	t.Helper()
+	clocks := fast()
+	clocks.silent = 500 * time.Millisecond
+	n := run(t, config(t, b.Addr(), "n1"), clocks)
+	n.ready()
+	n.degraded(viewkeeper.ReasonKafkaDenied, true)
+	if s := n.Status(); !s.Ready || !strings.Contains(s.Details[viewkeeper.ReasonKafkaDenied], topic) || !strings.Contains(s.Details[viewkeeper.ReasonKafkaDenied], "kafka-acls") {
+		t.Errorf("%+v", s)
+	}
+	allow()
+	n.degraded(viewkeeper.ReasonKafkaDenied, false)
+	n.whole()
+	n.sees("n1")
 }
 
 // The partitions' leaders move from broker to broker.

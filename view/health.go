@@ -50,6 +50,8 @@ type health struct {
 
 	// buildErr is the error of the last build, if it failed for reasons of its own.
 	buildErr error
+	// sides is what the brokers deny to what is done beside following, see side.
+	sides map[string]error
 	// outside is what the process said, see SetDegraded.
 	outside map[string]string
 }
@@ -154,8 +156,12 @@ func (h *health) denied() error {
 // deniedText says what a node needs, whole: who lost one right may lack others.
 func (n *Node) deniedText(err error) string {
 	t := n.topics
-	return fmt.Sprintf("the brokers do not let this process read (%v); give its user Read on the topics %s, %s and %s, as with kafka-acls --add --allow-principal User:NAME --operation Read --topic %s --topic %s --topic %s; it goes on by itself then",
-		err, t.Definitions(), t.Table(), t.Decisions(), t.Definitions(), t.Table(), t.Decisions())
+	read := strings.Join([]string{t.Definitions(), t.Table(), t.Decisions(), t.Nodes()}, " --topic ")
+	text := fmt.Sprintf("the brokers do not let this process do what a node must (%v); give its user Read on the catalog's topics, as with kafka-acls --add --allow-principal User:NAME --operation Read --topic %s", err, read)
+	if !n.cfg.ReadOnly {
+		text += ", and Write on " + t.Nodes()
+	}
+	return text + "; it goes on by itself then"
 }
 
 func firstOf(errs ...error) error {
@@ -280,6 +286,9 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 	}
 	if light != nil && a.degraded[viewkeeper.ReasonTopicSettings] == "" {
 		a.degraded[viewkeeper.ReasonTopicSettings] = strings.Join(light, "; ")
+	}
+	if err := h.deniedSide(); err != nil && a.reasons[viewkeeper.ReasonKafkaDenied] == "" && a.degraded[viewkeeper.ReasonKafkaDenied] == "" {
+		a.degraded[viewkeeper.ReasonKafkaDenied] = n.deniedText(err)
 	}
 	maps.Copy(a.degraded, h.outside)
 	s := n.accepted

@@ -123,19 +123,14 @@ func (n *Node) Run(ctx context.Context) error {
 	part(n.findEnds)
 	part(n.monitor)
 	part(n.keepTime)
-	part(func(ctx context.Context) error {
-		return kafka.Supervise(ctx, n.supervision("the history index", nil), n.keepHistory)
-	})
-	part(func(ctx context.Context) error {
-		return kafka.Supervise(ctx, n.supervision("the reader of "+n.topics.Nodes(), nil), n.followFleet)
-	})
-	part(func(ctx context.Context) error {
-		return kafka.Supervise(ctx, n.supervision("the reader of "+n.topics.Definitions(), nil), n.followIntake)
-	})
+	side := func(name string, run func(context.Context) error) {
+		part(func(ctx context.Context) error { return n.side(ctx, name, run) })
+	}
+	side("the history index", n.keepHistory)
+	side("the reader of "+n.topics.Nodes(), n.followFleet)
+	side("the reader of "+n.topics.Definitions(), n.followIntake)
 	if !n.cfg.ReadOnly {
-		part(func(ctx context.Context) error {
-			return kafka.Supervise(ctx, n.supervision("the writer of "+n.topics.Nodes(), nil), n.publishStatus)
-		})
+		side("the writer of "+n.topics.Nodes(), n.publishStatus)
 	}
 	wg.Wait()
 	n.decisions.close()

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -63,7 +64,10 @@ func (n *Node) send(p sarama.SyncProducer, value sarama.Encoder) error {
 	_, _, err := p.SendMessage(&sarama.ProducerMessage{
 		Topic: n.topics.Nodes(), Key: sarama.StringEncoder(n.cfg.NodeID), Value: value,
 	})
-	return err
+	if err != nil {
+		return fmt.Errorf("writing to the topic %s: %w", n.topics.Nodes(), err)
+	}
+	return nil
 }
 
 func (n *Node) leave(p sarama.SyncProducer) error {

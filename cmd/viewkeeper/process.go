@@ -145,6 +145,7 @@ func (a *app) newOwner(ctx context.Context, spec ownerSpec) (*owner, error) {
 	}
 	p, err := processor.New(processor.Config{
 		Kafka: spec.kafka, Catalog: spec.catalog, NodeID: spec.id, Base: base, Log: spec.log, Registerer: spec.metrics,
+		HiddenSettingsFatal: a.StrictSettings,
 	})
 	if err != nil {
 		return nil, errors.Join(err, planner.Close())
@@ -200,7 +201,7 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 	}
 	n.Node, err = view.New(view.Config{
 		Kafka: spec.kafka, Catalog: spec.catalog, NodeID: spec.id, HTTP: spec.advertise, Base: base, Applier: n.serving,
-		DataDir: spec.dataDir, MaxStale: a.MaxStale, ReadOnly: a.ReadOnly, Log: spec.log, Registerer: spec.metrics,
+		DataDir: spec.dataDir, MaxStale: a.MaxStale, ReadOnly: a.ReadOnly, HiddenSettingsFatal: a.StrictSettings, Log: spec.log, Registerer: spec.metrics,
 	})
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ the same base.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context()) },
 	}
-	a.use(cmd.Flags(), append(roleSettings(), "brokers", "roles", "advertise", "data-dir", "node-id", "read-only")...)
+	a.use(cmd.Flags(), append(roleSettings(), "brokers", "roles", "advertise", "data-dir", "node-id", "read-only", "strict-settings")...)
 	return cmd
 }
 

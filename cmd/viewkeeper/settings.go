@@ -50,6 +50,8 @@ type Settings struct {
 	MaxStale     time.Duration
 	QueryTimeout time.Duration
 	ReadOnly     bool
+	// StrictSettings is about topics whose settings can't be read.
+	StrictSettings bool
 
 	// dev.
 	Dir   string
@@ -111,6 +113,7 @@ func (s *Settings) define(f *pflag.FlagSet) {
 	f.DurationVar(&s.MaxStale, "max-stale", 5*time.Minute, "`age` of what a node serves, without connection to Kafka, from which on it is not ready")
 	f.DurationVar(&s.QueryTimeout, "query-timeout", 5*time.Minute, "`time` after which a query is ended")
 	f.BoolVar(&s.ReadOnly, "read-only", false, "write nothing to Kafka: statements are answered with 403, and other nodes do not see this one")
+	f.BoolVar(&s.StrictSettings, "strict-settings", false, "do not work over topics whose settings this process may not read (DescribeConfigs), instead of saying so and trusting them")
 
 	f.StringVar(&s.Dir, "dir", "viewkeeper-dev", "`directory` of everything that dev keeps; the same one continues where it stopped")
 	f.IntVar(&s.Nodes, "nodes", 2, "`number` of nodes")
