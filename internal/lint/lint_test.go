@@ -35,6 +35,7 @@ var layers = map[string][]string{
 	"internal/fold":           {"", "codec"},
 	"internal/kafka":          {"", "codec"},
 	"internal/broker":         {""},
+	"internal/kafkaproxy":     {},
 	"processor":               {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka"},
 	"view":                    {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka", "view/internal/history"},
 	"view/internal/history":   {"", "ddl"},
