@@ -33,9 +33,10 @@ unit: ## unit tests with the race detector
 	@scripts/need $(GO) cc
 	$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v -e /e2e -e /internal/lint)
 
-e2e: build ## end-to-end tests on real Apache Kafka
+e2e: build ## end-to-end tests on real Apache Kafka: on one broker, and e2e/cluster on three
 	@scripts/need java python3 kcat
-	scripts/with-kafka 1 sh -c '$(GO) test -count=1 -timeout 15m ./e2e/... && $(GO) test -count=1 -timeout 5m -run OnApacheKafka ./view'
+	scripts/with-kafka 1 sh -c '$(GO) test -count=1 -p 1 -timeout 15m $$($(GO) list ./e2e/... | grep -v /e2e/cluster) && $(GO) test -count=1 -timeout 5m -run OnApacheKafka ./view'
+	scripts/with-kafka 3 $(GO) test -count=1 -timeout 15m ./e2e/cluster
 
 clean:
 	rm -rf bin $(DIR)

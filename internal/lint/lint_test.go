@@ -41,6 +41,7 @@ var layers = map[string][]string{
 	"view/internal/history":   {"", "ddl"},
 	"server":                  {"", "ddl", "codec", "registry", "server/internal/rowtext"},
 	"server/internal/rowtext": {},
+	"e2e/internal/fleet":      {""},
 }
 
 // duckdbOnly is the engine's library: only the packages under registry/duckdb
