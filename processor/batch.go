@@ -1,46 +1,21 @@
 package processor
 
 import (
-	"maps"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/fold"
 )
 
-// commitRow gives the commit row of a batch, of which one item at least has a
-// version. It goes on from the row before: what that says of the catalog as a whole,
-// in fields that a newer program added too, stays.
+// commitRow gives the commit row of a batch, of which one item at least has a version.
 func commitRow(before *codec.Commit, batch []*item) *codec.Commit {
-	c := *before
-	c.Decisions, c.Rows, c.IDs = nil, nil, nil
-	c.Extra = maps.Clone(before.Extra)
-	for _, ofTheBatch := range []string{"decisions", "rows", "ids"} {
-		delete(c.Extra, ofTheBatch)
+	decided := make([]fold.Decided, len(batch))
+	for i, it := range batch {
+		decided[i] = fold.Decided{Version: it.version, Decision: it.decision, Rows: it.rows, ID: it.id}
 	}
-	rows := map[viewkeeper.Name]viewkeeper.Row{}
-	for _, it := range batch {
-		if it.version == 0 {
-			continue
-		}
-		c.Version = it.version
-		if it.decision != nil {
-			c.Decisions = append(c.Decisions, *it.decision)
-		}
-		for _, r := range it.rows {
-			rows[r.Name] = r // the last one of a name counts
-		}
-		if it.id != nil {
-			c.IDs = append(c.IDs, *it.id)
-		}
-	}
-	for _, r := range rows {
-		r.Epoch = c.Epoch
-		c.Rows = append(c.Rows, r)
-	}
-	slices.SortFunc(c.Rows, func(a, b viewkeeper.Row) int { return a.Name.Compare(b.Name) })
-	return &c
+	return fold.CommitRow(before, decided)
 }
 
 // sizeOf gives what a decided statement adds to a commit row, in bytes of JSON.

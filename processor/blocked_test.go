@@ -12,6 +12,7 @@ import (
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/fold"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
 )
 
@@ -211,22 +212,22 @@ func TestCheckClaim(t *testing.T) {
 	cases := []struct {
 		name   string
 		commit *codec.Commit
-		in     input
+		in     fold.Input
 		next   int64
 		reason string
 	}{
-		{"first start", nil, input{topicID: "id", committed: -1, end: 5}, 0, ""},
-		{"first start, offset 0 committed", nil, input{topicID: "id"}, 0, ""},
-		{"no table, an offset", nil, input{topicID: "id", committed: 3, end: 5}, 0, viewkeeper.ReasonTableBehind},
-		{"no table, decisions", nil, input{topicID: "id", committed: -1, decisionsEnd: 3}, 0, viewkeeper.ReasonTableBehind},
-		{"goes on", known(7, 0), input{topicID: "id", committed: 7, end: 9}, 7, ""},
-		{"offsets behind", known(7, 0), input{topicID: "id", committed: 2, end: 9}, 7, ""},
-		{"offsets forgotten", known(7, 0), input{topicID: "id", committed: -1, end: 9}, 7, ""},
-		{"offsets beyond", known(7, 0), input{topicID: "id", committed: 8, end: 9}, 0, viewkeeper.ReasonTableBehind},
-		{"another topic", known(7, 0), input{topicID: "other", committed: -1, end: 9}, 0, viewkeeper.ReasonTopicRecreated},
-		{"lost its end", known(7, 0), input{topicID: "id", committed: -1, end: 6}, 0, viewkeeper.ReasonTopicRecreated},
-		{"adopted", known(107, 100), input{topicID: "id", committed: 7, end: 9}, 7, ""},
-		{"adopted, nothing judged yet", known(100, 100), input{topicID: "id", committed: -1, end: 0}, 0, ""},
+		{"first start", nil, fold.Input{TopicID: "id", Committed: -1, End: 5}, 0, ""},
+		{"first start, offset 0 committed", nil, fold.Input{TopicID: "id"}, 0, ""},
+		{"no table, an offset", nil, fold.Input{TopicID: "id", Committed: 3, End: 5}, 0, viewkeeper.ReasonTableBehind},
+		{"no table, decisions", nil, fold.Input{TopicID: "id", Committed: -1, DecisionsEnd: 3}, 0, viewkeeper.ReasonTableBehind},
+		{"goes on", known(7, 0), fold.Input{TopicID: "id", Committed: 7, End: 9}, 7, ""},
+		{"offsets behind", known(7, 0), fold.Input{TopicID: "id", Committed: 2, End: 9}, 7, ""},
+		{"offsets forgotten", known(7, 0), fold.Input{TopicID: "id", Committed: -1, End: 9}, 7, ""},
+		{"offsets beyond", known(7, 0), fold.Input{TopicID: "id", Committed: 8, End: 9}, 0, viewkeeper.ReasonTableBehind},
+		{"another topic", known(7, 0), fold.Input{TopicID: "other", Committed: -1, End: 9}, 0, viewkeeper.ReasonTopicRecreated},
+		{"lost its end", known(7, 0), fold.Input{TopicID: "id", Committed: -1, End: 6}, 0, viewkeeper.ReasonTopicRecreated},
+		{"adopted", known(107, 100), fold.Input{TopicID: "id", Committed: 7, End: 9}, 7, ""},
+		{"adopted, nothing judged yet", known(100, 100), fold.Input{TopicID: "id", Committed: -1, End: 0}, 0, ""},
 	}
 	for _, c := range cases {
 		next, err := checkClaim(topics, c.commit, c.in)

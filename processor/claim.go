@@ -16,30 +16,20 @@ import (
 	"github.com/viewkeeper/viewkeeper/registry"
 )
 
-// input is what the brokers say of the definitions topic and of the group.
-type input struct {
-	topicID    string
-	begin, end int64
-	// committed is the group's offset, -1 for none.
-	committed int64
-	// decisionsEnd is the end of the decisions topic.
-	decisionsEnd int64
-}
-
-func askInput(ctx context.Context, a *kafka.Admin, t kafka.Topics) (in input, err error) {
-	if in.topicID, err = a.TopicID(ctx, t.Definitions()); err != nil {
+func askInput(ctx context.Context, a *kafka.Admin, t kafka.Topics) (in fold.Input, err error) {
+	if in.TopicID, err = a.TopicID(ctx, t.Definitions()); err != nil {
 		return in, err
 	}
-	if in.begin, err = a.BeginOffset(ctx, t.Definitions()); err != nil {
+	if in.Begin, err = a.BeginOffset(ctx, t.Definitions()); err != nil {
 		return in, err
 	}
-	if in.end, err = a.EndOffset(ctx, t.Definitions()); err != nil {
+	if in.End, err = a.EndOffset(ctx, t.Definitions()); err != nil {
 		return in, err
 	}
-	if in.decisionsEnd, err = a.EndOffset(ctx, t.Decisions()); err != nil {
+	if in.DecisionsEnd, err = a.EndOffset(ctx, t.Decisions()); err != nil {
 		return in, err
 	}
-	in.committed, err = askCommitted(ctx, a, t, in.topicID)
+	in.Committed, err = askCommitted(ctx, a, t, in.TopicID)
 	return in, err
 }
 
@@ -59,36 +49,29 @@ func askCommitted(ctx context.Context, a *kafka.Admin, t kafka.Topics, topicID s
 
 // checkClaim says whether the catalog may be owned as the topics are, and what is the
 // next offset to judge. It is pure. The error is a *BlockedError.
-func checkClaim(t kafka.Topics, c *codec.Commit, in input) (next int64, err error) {
-	if c == nil {
-		// A first start only where nobody was before.
-		switch {
-		case in.committed > 0:
-			return 0, &BlockedError{viewkeeper.ReasonTableBehind, fmt.Sprintf(
-				"the table %s has no commit row, but statements up to offset %d of %s are committed as decided: the table was lost; put it back with viewkeeper restore",
-				t.Table(), in.committed, t.Definitions())}
-		case in.decisionsEnd > 0:
-			return 0, &BlockedError{viewkeeper.ReasonTableBehind, fmt.Sprintf(
-				"the table %s has no commit row, but the topic %s holds decisions: the table was lost; put it back with viewkeeper restore",
-				t.Table(), t.Decisions())}
-		}
-		return 0, nil
-	}
-	if c.DefinitionsTopic != in.topicID {
-		return 0, &BlockedError{viewkeeper.ReasonTopicRecreated, fmt.Sprintf(
-			"the topic %s has the id %s and the catalog was decided from the one with id %s: it was made anew; accept it with viewkeeper topics adopt",
-			t.Definitions(), in.topicID, c.DefinitionsTopic)}
-	}
-	next = int64(c.Version - c.VersionBase)
-	if in.committed > next {
+func checkClaim(t kafka.Topics, c *codec.Commit, in fold.Input) (next int64, err error) {
+	next, claim := fold.CheckClaim(c, in)
+	switch claim {
+	case fold.ClaimTableCommitted:
+		return 0, &BlockedError{viewkeeper.ReasonTableBehind, fmt.Sprintf(
+			"the table %s has no commit row, but statements up to offset %d of %s are committed as decided: the table was lost; put it back with viewkeeper restore",
+			t.Table(), in.Committed, t.Definitions())}
+	case fold.ClaimTableDecided:
+		return 0, &BlockedError{viewkeeper.ReasonTableBehind, fmt.Sprintf(
+			"the table %s has no commit row, but the topic %s holds decisions: the table was lost; put it back with viewkeeper restore",
+			t.Table(), t.Decisions())}
+	case fold.ClaimTableBehind:
 		return 0, &BlockedError{viewkeeper.ReasonTableBehind, fmt.Sprintf(
 			"statements up to offset %d of %s are committed as decided, but the commit row of %s is at version %d: the table lost its end; put it back with viewkeeper restore",
-			in.committed, t.Definitions(), t.Table(), c.Version)}
-	}
-	if in.end < next {
+			in.Committed, t.Definitions(), t.Table(), c.Version)}
+	case fold.ClaimOtherTopic:
+		return 0, &BlockedError{viewkeeper.ReasonTopicRecreated, fmt.Sprintf(
+			"the topic %s has the id %s and the catalog was decided from the one with id %s: it was made anew; accept it with viewkeeper topics adopt",
+			t.Definitions(), in.TopicID, c.DefinitionsTopic)}
+	case fold.ClaimInputEnd:
 		return 0, &BlockedError{viewkeeper.ReasonTopicRecreated, fmt.Sprintf(
 			"the topic %s ends at offset %d and statements up to %d were decided: it lost its end, and offsets would be given a second time; accept it with viewkeeper topics adopt",
-			t.Definitions(), in.end, next)}
+			t.Definitions(), in.End, next)}
 	}
 	return next, nil
 }
@@ -117,9 +100,9 @@ func (l *life) early(ctx context.Context, table *fold.Fold, p past) (next int64,
 	if err != nil {
 		return 0, "", err
 	}
-	in.committed, in.decisionsEnd = p.committed, p.decisionsEnd
+	in.Committed, in.DecisionsEnd = p.committed, p.decisionsEnd
 	next, err = checkClaim(l.topics, table.Commit(), in)
-	return next, in.topicID, err
+	return next, in.TopicID, err
 }
 
 // takeOver makes this process the owner: everything between goka's recovery of the
@@ -143,7 +126,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 		cfg: l.cfg, topics: l.topics, log: l.log, metrics: l.metrics, board: l.board, now: l.now,
 		ctx: ctx, stop: stop, session: session, sink: l.sink, load: l.load,
 		follower: newFollower(table, end), queue: newQueue(l.cfg.QueueBytes), failed: l.fail,
-		lastWritten: -1, healedTo: -1, sweep: make(chan []*sarama.ProducerMessage, 1),
+		wrote: fold.Written{Last: -1, HealedTo: -1}, sweep: make(chan []*sarama.ProducerMessage, 1),
 	}
 	o.follower.moved = o.finish
 	fenceAt, err := o.writeFence(table.EpochBase())
@@ -162,7 +145,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 		}
 		o.fail(err)
 	})
-	if err := o.follower.wait(ctx, func(f *fold.Fold) bool { return f.Next() > fenceAt && !f.Collecting() }); err != nil {
+	if err := o.follower.wait(ctx, func(f *fold.Fold) bool { return f.Claimed(fenceAt) }); err != nil {
 		return o, err
 	}
 
@@ -171,21 +154,21 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	if err != nil {
 		return o, err
 	}
-	o.topicID = in.topicID
-	var state recovered
-	o.follower.with(func(f *fold.Fold) { state = recoverFrom(f, o.epoch) })
-	if o.next, err = checkClaim(l.topics, state.commit, in); err != nil {
+	o.topicID = in.TopicID
+	var state fold.Recovery
+	o.follower.with(func(f *fold.Fold) { state = f.Recover(o.epoch) })
+	if o.next, err = checkClaim(l.topics, state.Commit, in); err != nil {
 		return o, err
 	}
-	o.last = o.startFrom(state.commit, l.cfg.Base)
+	o.last = o.startFrom(state.Start(o.fence, o.epoch), l.cfg.Base)
 	o.versionBase, o.engine, o.baseDigest = o.last.VersionBase, o.last.Engine, o.last.BaseDigest
 	version := o.last.Version
 	if err := o.complete(state); err != nil {
 		return o, err
 	}
-	o.known, o.ring = newKnown(state.ids), newRing(state.ids)
-	o.rows = make(map[viewkeeper.Name]viewkeeper.Row, len(state.rows))
-	for _, r := range state.rows {
+	o.known, o.ring = newKnown(state.IDs), fold.NewRing(state.IDs)
+	o.rows = make(map[viewkeeper.Name]viewkeeper.Row, len(state.Rows))
+	for _, r := range state.Rows {
 		o.rows[r.Name] = r
 	}
 	// The writer has nothing to write yet but heartbeats, and loading may take seconds.
@@ -204,36 +187,17 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 		*s = Status{State: StateOwner, Since: s.Since, Epoch: o.epoch, Version: version}
 	})
 	o.ownerless(state)
-	if in.begin > o.next {
-		o.lost(in.begin-o.next, in.begin)
-		o.next = in.begin
+	if in.Begin > o.next {
+		o.lost(in.Begin-o.next, in.Begin)
+		o.next = in.Begin
 	}
 	o.wait.Go(func() { l.sweepNodes(o) })
 	o.metrics.takeovers.Inc()
 	o.metrics.owner.Set(1)
 	o.metrics.epoch.Set(float64(o.epoch))
 	o.metrics.version.Set(float64(version))
-	o.log.Info("took over", "epoch", o.epoch, "version", version, "rows", len(state.rows), "ids", len(state.ids), "next", o.next)
+	o.log.Info("took over", "epoch", o.epoch, "version", version, "rows", len(state.Rows), "ids", len(state.IDs), "next", o.next)
 	return o, nil
-}
-
-// recovered is what an owner finds in the table behind its fence.
-type recovered struct {
-	commit     *codec.Commit
-	rows       []viewkeeper.Row
-	ids        []codec.ID
-	completion []codec.Record
-	healing    []codec.Record
-	// lastSign is when an owner last said that it lives, zero for never.
-	lastSign time.Time
-}
-
-func recoverFrom(f *fold.Fold, epoch viewkeeper.Epoch) recovered {
-	r := recovered{commit: f.Commit(), rows: f.Rows(), ids: committedIDs(f), completion: f.Completion(epoch), healing: f.Heal(epoch)}
-	if f.Heartbeat() != nil {
-		r.lastSign = f.Heartbeat().At
-	}
-	return r
 }
 
 // compactionLag is min.compaction.lag.ms of the table, the least that is accepted.
@@ -241,15 +205,15 @@ const compactionLag = time.Hour
 
 // ownerless reports that records lay unhealed for longer than compaction waits: it may
 // have taken the good ones under them.
-func (o *owner) ownerless(r recovered) {
-	silent := o.now().Sub(r.lastSign)
-	if r.lastSign.IsZero() || silent < compactionLag || len(r.healing) == 0 {
+func (o *owner) ownerless(r fold.Recovery) {
+	silent := o.now().Sub(r.LastSign)
+	if r.LastSign.IsZero() || silent < compactionLag || len(r.Healing) == 0 {
 		return
 	}
-	o.log.Error("ownerless for longer than the compaction lag", "for", silent, "healed", len(r.healing))
+	o.log.Error("ownerless for longer than the compaction lag", "for", silent, "healed", len(r.Healing))
 	o.board.reason(viewkeeper.ReasonOwnerless, fmt.Sprintf(
 		"the catalog had no owner for %s, and %d records that a former owner or a stranger wrote late lay unhealed; compaction waits for %s only and may have taken the good ones: compare the definitions with an export",
-		silent.Round(time.Second), len(r.healing), compactionLag))
+		silent.Round(time.Second), len(r.Healing), compactionLag))
 }
 
 // writeFence is rule 1. It sets the owner's epoch and gives the fence's offset.
@@ -269,29 +233,14 @@ func (o *owner) writeFence(base viewkeeper.Epoch) (int64, error) {
 	return m.Offset, nil
 }
 
-// startFrom gives what the first commit row goes on from.
-func (o *owner) startFrom(c *codec.Commit, base *registry.Base) *codec.Commit {
-	start := &codec.Commit{DefinitionsTopic: o.topicID, EpochBase: o.fence.EpochBase}
-	if c != nil {
-		again := *c
-		start = &again
+// startFrom fills in what the first commit row goes on from.
+func (o *owner) startFrom(start *codec.Commit, base *registry.Base) *codec.Commit {
+	if start.DefinitionsTopic == "" {
+		start.DefinitionsTopic = o.topicID
 	}
-	start.Epoch, start.Owner = o.epoch, o.cfg.NodeID
+	start.Owner = o.cfg.NodeID
 	if base != nil {
 		start.Engine, start.BaseDigest = base.Engine().Name, base.Engine().BaseDigest
 	}
 	return start
-}
-
-// committedIDs gives the known ids up to the commit row. There are none above it, as
-// the commit row comes first; if there were, their statements would be judged once
-// more and must not be taken for their own repetition.
-func committedIDs(f *fold.Fold) []codec.ID {
-	var ids []codec.ID
-	for id := range f.IDs {
-		if id.Version <= f.Version() {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }

@@ -16,9 +16,9 @@ import (
 type follower struct {
 	// end asks for the table's end offset.
 	end func(context.Context) (int64, error)
-	// moved is called after each record, with the offset that comes next, without
-	// the lock.
-	moved func(next int64)
+	// moved is called after each record, without the lock, with the offset below which
+	// all is certain.
+	moved func(certain int64)
 
 	mu      sync.Mutex
 	fold    *fold.Fold
@@ -35,7 +35,6 @@ func newFollower(f *fold.Fold, end func(context.Context) (int64, error)) *follow
 func (f *follower) read(ctx context.Context, m *sarama.ConsumerMessage) error {
 	f.mu.Lock()
 	f.fold.Add(m.Offset, codec.DecodeRecord(string(m.Key), m.Value))
-	next := f.fold.Next()
 	gap, need := f.fold.NeedEnd()
 	err := f.superseded()
 	f.mu.Unlock()
@@ -52,17 +51,18 @@ func (f *follower) read(ctx context.Context, m *sarama.ConsumerMessage) error {
 		f.mu.Unlock()
 	}
 	f.mu.Lock()
+	certain := f.fold.Certain()
 	close(f.changed)
 	f.changed = make(chan struct{})
 	moved := f.moved // which the claim sets while records come in already
 	f.mu.Unlock()
-	moved(next)
+	moved(certain)
 	return nil
 }
 
 // superseded is rule 1: an owner that sees a later fence stops.
 func (f *follower) superseded() error {
-	if f.fold.Epoch() > f.epoch {
+	if f.fold.Superseded(f.epoch) {
 		fence, _ := f.fold.Fence()
 		return &SupersededError{Own: f.epoch, Other: f.fold.Epoch(), Owner: fence.Owner, SameID: fence.Owner == f.node}
 	}
@@ -72,11 +72,11 @@ func (f *follower) superseded() error {
 	return nil
 }
 
-// next gives the offset that comes after what was read.
-func (f *follower) next() int64 {
+// certain gives the offset below which it is known what counts.
+func (f *follower) certain() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.fold.Next()
+	return f.fold.Certain()
 }
 
 // with calls use with the fold under the lock.

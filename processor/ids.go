@@ -3,7 +3,6 @@ package processor
 import (
 	"slices"
 
-	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
 )
 
@@ -34,35 +33,4 @@ func (k *known) add(id codec.ID) {
 		}
 		k.order = k.order[1:]
 	}
-}
-
-// ring is the writer's copy of the ring's slots: committed ids only.
-type ring struct{ slots map[int][]codec.ID }
-
-func newRing(ids []codec.ID) *ring {
-	r := &ring{slots: map[int][]codec.ID{}}
-	for _, id := range ids {
-		r.add(id)
-	}
-	return r
-}
-
-// add puts an id into its slot; versions only rise. The first of a new round empties
-// the slot.
-func (r *ring) add(id codec.ID) {
-	n := codec.Slot(id.Version)
-	in := r.slots[n]
-	if len(in) > 0 && in[0].Version < codec.SlotStart(id.Version) {
-		in = nil
-	}
-	r.slots[n] = append(in, id)
-}
-
-// row gives a slot as the owner of an epoch writes it. It is encoded before the next add.
-func (r *ring) row(n int, epoch viewkeeper.Epoch) *codec.IDs {
-	out := &codec.IDs{Slot: n, Epoch: epoch, IDs: r.slots[n]}
-	if len(out.IDs) > 0 {
-		out.Version = out.IDs[len(out.IDs)-1].Version
-	}
-	return out
 }

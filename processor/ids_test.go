@@ -6,21 +6,22 @@ import (
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/fold"
 )
 
 // Of 160,000 statements the last 100,000 ids are known, here and in the table, though
 // a transactional producer took two offsets for each; the first ones are forgotten.
 func TestIDsAreKnownAndForgotten(t *testing.T) {
-	k, r := newKnown(nil), newRing(nil)
+	k, r := newKnown(nil), fold.NewRing(nil)
 	const last = 320_000
 	for v := viewkeeper.Version(2); v <= last; v += 2 {
 		id := codec.ID{ID: fmt.Sprint(v), Text: "t", Version: v}
 		k.add(id)
-		r.add(id)
+		r.Add(id)
 	}
 	var stored []codec.ID
 	for n := range codec.Slots {
-		row := r.row(n, 7)
+		row := r.Row(n, 7)
 		for _, id := range row.IDs {
 			if codec.Slot(id.Version) != n || row.Epoch != 7 || id.Version > row.Version {
 				t.Fatalf("slot %d: %+v", n, row)

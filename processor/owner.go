@@ -13,6 +13,7 @@ import (
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/fold"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
 	"github.com/viewkeeper/viewkeeper/registry"
 )
@@ -74,10 +75,9 @@ type owner struct {
 
 	// What follows is the writer's alone.
 
-	last        *codec.Commit // the last one written, or what the first one starts from
-	ring        *ring
-	lastWritten int64 // offset of the last record of the table that is ours
-	healedTo    int64 // offset of the last record that heals
+	last  *codec.Commit // the last one written, or what the first one starts from
+	ring  *fold.Ring
+	wrote fold.Written
 
 	// mu guards what is written and not yet read back.
 	mu      sync.Mutex
@@ -240,10 +240,10 @@ func (o *owner) reload() (err error) {
 
 // finish finishes the batches that the follower has read past: their offsets are
 // marked, in the order of the input, and goka is told.
-func (o *owner) finish(next int64) {
+func (o *owner) finish(certain int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.written) > 0 && o.written[0].last < next {
+	for len(o.written) > 0 && o.written[0].last < certain {
 		batch := o.written[0].items
 		o.written = o.written[1:]
 		o.session.MarkOffset(o.topics.Definitions(), 0, batch[len(batch)-1].offset+1, o.topicID)

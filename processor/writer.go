@@ -3,7 +3,6 @@ package processor
 import (
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -61,7 +60,7 @@ func (o *owner) writeBatch(batch []*item) error {
 	if err != nil {
 		return err
 	}
-	o.finish(o.follower.next())
+	o.finish(o.follower.certain())
 	return nil
 }
 
@@ -84,23 +83,15 @@ func (o *owner) commit(batch []*item) (int64, error) {
 	o.metrics.batch.Observe(float64(len(batch)))
 	o.metrics.version.Set(float64(commit.Version))
 	o.board.update(func(s *Status) { s.Version = commit.Version })
-	return o.lastWritten, nil
+	return o.wrote.Last, nil
 }
 
 // flight gives what follows a commit row: its rows, the slots of its ids, and its
 // decisions.
 func (o *owner) flight(commit *codec.Commit, batch []*item) []*sarama.ProducerMessage {
 	var out []*sarama.ProducerMessage
-	for _, r := range commit.Rows {
-		out = append(out, tableMessage(o.topics.Table(), codec.Row{Row: r}))
-	}
-	slots := map[int]bool{}
-	for _, id := range commit.IDs {
-		o.ring.add(id)
-		slots[codec.Slot(id.Version)] = true
-	}
-	for _, n := range slices.Sorted(maps.Keys(slots)) {
-		out = append(out, tableMessage(o.topics.Table(), o.ring.row(n, o.epoch)))
+	for _, r := range o.ring.Flight(commit) {
+		out = append(out, tableMessage(o.topics.Table(), r))
 	}
 	for _, it := range batch {
 		if it.decision != nil {
@@ -131,7 +122,7 @@ func (o *owner) send(what string, messages ...*sarama.ProducerMessage) error {
 			}
 			offset = end - 1
 		}
-		o.lastWritten = max(o.lastWritten, offset)
+		o.wrote.Acked(offset)
 	}
 	return nil
 }
@@ -148,13 +139,11 @@ func (o *owner) heartbeat() error {
 // heal is rule 6, for what the follower has seen since the last time.
 func (o *owner) heal() error {
 	var spoiled bool
-	o.follower.with(func(f *fold.Fold) { spoiled = f.Next() > o.healedTo && len(f.Heal(o.epoch)) > 0 })
+	o.follower.with(func(f *fold.Fold) { spoiled = o.wrote.MustHeal(f, o.epoch) })
 	if !spoiled {
 		return nil
 	}
-	// Only what was read back is known to be the last of its key: healing from an
-	// older state would write an older row over a newer one of our own.
-	if err := o.follower.wait(o.ctx, func(f *fold.Fold) bool { return f.Next() > o.lastWritten && !f.Collecting() }); err != nil {
+	if err := o.follower.wait(o.ctx, o.wrote.MayHeal); err != nil {
 		return nil // the owner has ended
 	}
 	var records []codec.Record
@@ -182,21 +171,19 @@ func (o *owner) rewrite(what string, records []codec.Record, more ...*sarama.Pro
 	if err := o.send(what, out...); err != nil {
 		return err
 	}
-	o.healedTo = o.lastWritten
+	o.wrote.Healed()
 	return nil
 }
 
 // complete is rules 3 and 6 at the take-over: what the counting commit row holds and
 // the owner before may not have come to, and what is to be healed, before anything
 // new is judged.
-func (o *owner) complete(r recovered) error {
-	o.metrics.completed.Add(float64(len(r.completion)))
-	o.metrics.healed.Add(float64(len(r.healing)))
+func (o *owner) complete(r fold.Recovery) error {
+	o.metrics.completed.Add(float64(len(r.Completion)))
+	o.metrics.healed.Add(float64(len(r.Healing)))
 	var decisions []*sarama.ProducerMessage
-	if r.commit != nil {
-		for _, d := range r.commit.WithEpoch(o.epoch).Decisions {
-			decisions = append(decisions, topicMessage(o.topics.Decisions(), codec.EncodeDecision(d)))
-		}
+	for _, d := range r.Decisions {
+		decisions = append(decisions, topicMessage(o.topics.Decisions(), codec.EncodeDecision(d)))
 	}
-	return o.rewrite("the last batch of the owner before, and healing", append(r.completion, r.healing...), decisions...)
+	return o.rewrite("the last batch of the owner before, and healing", append(r.Completion, r.Healing...), decisions...)
 }
