@@ -1,6 +1,9 @@
 package viewkeeper
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Verdict is the outcome of a statement.
 type Verdict string
@@ -58,6 +61,12 @@ type Decision struct {
 	// decisions topic and in the history, and left out of the answer to a client.
 	SQL  string    `json:"sql,omitempty"`
 	Rows []RowJSON `json:"rows,omitempty"`
+
+	// Extra holds the fields of a newer program, and Format the number of the newer
+	// format that the decision was read in, else 0. They are written back as they
+	// came, and no client sees them.
+	Extra  map[string]json.RawMessage `json:"-"`
+	Format int                        `json:"-"`
 }
 
 // RowJSON is a Row as a decision shows it.
@@ -129,6 +138,6 @@ func (d *Decision) Normalize() {
 
 // ForClient gives the decision without SQL and Rows, as clients get it.
 func (d Decision) ForClient() Decision {
-	d.SQL, d.Rows = "", nil
+	d.SQL, d.Rows, d.Extra, d.Format = "", nil, nil, 0
 	return d
 }

@@ -24,6 +24,9 @@ type ID struct {
 	ID      string             `json:"id"`
 	Text    TextHash           `json:"text"`
 	Version viewkeeper.Version `json:"version"`
+	// Extra is a JSON object of the fields of a newer program, "" for none. It is text
+	// so that ids can be compared.
+	Extra string `json:"-"`
 }
 
 // IDs is one slot of the ring: its ids of the last round, ordered by version.
@@ -60,4 +63,39 @@ func HashText(s viewkeeper.Submission) TextHash {
 		h.Write([]byte(s.SQL))
 	}
 	return TextHash(hex.EncodeToString(h.Sum(nil)[:16]))
+}
+
+// takeIDs moves what was left over of the list of ids to each id, so that it stays
+// with the id when that is written in another record.
+func takeIDs(extra map[string]json.RawMessage, ids []ID) map[string]json.RawMessage {
+	var left []json.RawMessage
+	if raw, ok := extra["ids"]; !ok || json.Unmarshal(raw, &left) != nil || len(left) != len(ids) {
+		return extra
+	}
+	for i, raw := range left {
+		if isObject(raw) {
+			ids[i].Extra = string(raw)
+		}
+	}
+	if extra = without(extra, "ids"); len(extra) == 0 {
+		return nil
+	}
+	return extra
+}
+
+// withIDs is the inverse of takeIDs.
+func withIDs(extra map[string]json.RawMessage, ids []ID) map[string]json.RawMessage {
+	left, some := make([]json.RawMessage, len(ids)), false
+	for i, id := range ids {
+		left[i] = json.RawMessage("null")
+		if id.Extra != "" && json.Valid([]byte(id.Extra)) {
+			left[i], some = json.RawMessage(id.Extra), true
+		}
+	}
+	if !some {
+		return extra
+	}
+	extra = without(extra, "ids")
+	extra["ids"] = marshal(left, nil)
+	return extra
 }

@@ -144,3 +144,21 @@ func (c *Commit) WithEpoch(epoch viewkeeper.Epoch) *Commit {
 	}
 	return &again
 }
+
+// FormatOf gives the number of the format that a record was read in: 0 for a new one,
+// and for one that can't be read.
+func FormatOf(r Record) int {
+	switch r := r.(type) {
+	case Row:
+		return r.Format
+	case *Commit:
+		return r.Format
+	case *Fence:
+		return r.Format
+	case *Heartbeat:
+		return r.Format
+	case *IDs:
+		return r.Format
+	}
+	return 0
+}

@@ -28,19 +28,19 @@ type wireRow struct {
 
 type wireCommit struct {
 	wireHead
-	Version          viewkeeper.Version    `json:"version"`
-	Epoch            viewkeeper.Epoch      `json:"epoch"`
-	Owner            string                `json:"owner"`
-	At               time.Time             `json:"at"`
-	Engine           string                `json:"engine"`
-	BaseDigest       string                `json:"base_digest"`
-	DefinitionsTopic string                `json:"definitions_topic"`
-	VersionBase      viewkeeper.Version    `json:"version_base"`
-	EpochBase        viewkeeper.Epoch      `json:"epoch_base"`
-	PurgedThrough    viewkeeper.Version    `json:"purged_through"`
-	Decisions        []viewkeeper.Decision `json:"decisions"`
-	Rows             []json.RawMessage     `json:"rows"`
-	IDs              []ID                  `json:"ids"`
+	Version          viewkeeper.Version `json:"version"`
+	Epoch            viewkeeper.Epoch   `json:"epoch"`
+	Owner            string             `json:"owner"`
+	At               time.Time          `json:"at"`
+	Engine           string             `json:"engine"`
+	BaseDigest       string             `json:"base_digest"`
+	DefinitionsTopic string             `json:"definitions_topic"`
+	VersionBase      viewkeeper.Version `json:"version_base"`
+	EpochBase        viewkeeper.Epoch   `json:"epoch_base"`
+	PurgedThrough    viewkeeper.Version `json:"purged_through"`
+	Decisions        []json.RawMessage  `json:"decisions"`
+	Rows             []json.RawMessage  `json:"rows"`
+	IDs              []ID               `json:"ids"`
 }
 
 type wireFence struct {
@@ -90,7 +90,7 @@ func EncodeRecord(r Record) (key string, value []byte) {
 	case *Heartbeat:
 		value = marshal(wireHeartbeat{head(r.Format, typeHeartbeat), r.Version, r.Epoch, r.Owner, jsonTime(r.At), r.Engine, r.BaseDigest, r.Reasons}, r.Extra)
 	case *IDs:
-		value = marshal(wireIDs{head(r.Format, typeIDs), r.Version, r.Epoch, list(r.IDs)}, r.Extra)
+		value = marshal(wireIDs{head(r.Format, typeIDs), r.Version, r.Epoch, list(r.IDs)}, withIDs(r.Extra, r.IDs))
 	case Unknown:
 		value = r.Value
 	}
@@ -204,16 +204,16 @@ func encodeCommit(c *Commit) []byte {
 	w := wireCommit{
 		head(c.Format, typeCommit), c.Version, c.Epoch, c.Owner, jsonTime(c.At), c.Engine, c.BaseDigest,
 		c.DefinitionsTopic, c.VersionBase, c.EpochBase, c.PurgedThrough,
-		make([]viewkeeper.Decision, len(c.Decisions)), make([]json.RawMessage, len(c.Rows)), list(c.IDs),
+		make([]json.RawMessage, len(c.Decisions)), make([]json.RawMessage, len(c.Rows)), list(c.IDs),
 	}
 	for i, d := range c.Decisions {
-		w.Decisions[i] = presentable(d)
+		w.Decisions[i] = marshal(presentable(d), d.Extra)
 	}
 	for i, r := range c.Rows {
 		r.Epoch = c.Epoch
 		w.Rows[i] = encodeRow(r)
 	}
-	return marshal(w, c.Extra)
+	return marshal(w, withIDs(c.Extra, c.IDs))
 }
 
 func decodeCommit(value []byte) (*Commit, error) {
@@ -227,10 +227,19 @@ func decodeCommit(value []byte) (*Commit, error) {
 	c := &Commit{
 		Version: w.Version, Epoch: w.Epoch, Owner: w.Owner, At: w.At, Engine: w.Engine, BaseDigest: w.BaseDigest,
 		DefinitionsTopic: w.DefinitionsTopic, VersionBase: w.VersionBase, EpochBase: w.EpochBase, PurgedThrough: w.PurgedThrough,
-		Decisions: w.Decisions, IDs: w.IDs, Format: w.Format, Extra: extra,
+		IDs: w.IDs, Format: w.Format, Extra: takeIDs(extra, w.IDs),
 	}
-	for i := range c.Decisions {
-		c.Decisions[i].Normalize()
+	for i, raw := range w.Decisions {
+		d, extra, err := unmarshal[viewkeeper.Decision](raw)
+		if err != nil {
+			return nil, fmt.Errorf("its decision %d: %w", i, err)
+		}
+		d.Normalize()
+		d.Extra = extra
+		if w.Format > Format {
+			d.Format = w.Format // a decision in a commit row has no number of its own
+		}
+		c.Decisions = append(c.Decisions, d)
 	}
 	for i, raw := range w.Rows {
 		r, err := decodeRow(raw)
@@ -276,5 +285,5 @@ func decodeIDs(slot int, value []byte) (*IDs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &IDs{Slot: slot, Version: w.Version, Epoch: w.Epoch, IDs: w.IDs, Format: w.Format, Extra: extra}, nil
+	return &IDs{Slot: slot, Version: w.Version, Epoch: w.Epoch, IDs: w.IDs, Format: w.Format, Extra: takeIDs(extra, w.IDs)}, nil
 }

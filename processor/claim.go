@@ -166,7 +166,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	if err := o.complete(state); err != nil {
 		return o, err
 	}
-	o.known, o.ring = newKnown(state.IDs), fold.NewRing(state.IDs)
+	o.known, o.ring = newKnown(state.IDs), fold.NewRing(state.IDs, state.NewerSlots)
 	o.rows = make(map[viewkeeper.Name]viewkeeper.Row, len(state.Rows))
 	for _, r := range state.Rows {
 		o.rows[r.Name] = r

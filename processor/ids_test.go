@@ -12,7 +12,7 @@ import (
 // Of 160,000 statements the last 100,000 ids are known, here and in the table, though
 // a transactional producer took two offsets for each; the first ones are forgotten.
 func TestIDsAreKnownAndForgotten(t *testing.T) {
-	k, r := newKnown(nil), fold.NewRing(nil)
+	k, r := newKnown(nil), fold.NewRing(nil, nil)
 	const last = 320_000
 	for v := viewkeeper.Version(2); v <= last; v += 2 {
 		id := codec.ID{ID: fmt.Sprint(v), Text: "t", Version: v}

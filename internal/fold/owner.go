@@ -67,6 +67,8 @@ type Recovery struct {
 	// commit row comes first; if there were, their statements would be judged once
 	// more and must not be taken for their own repetition.
 	IDs []codec.ID
+	// NewerSlots are the slots' rows of which a newer program says more than is known here.
+	NewerSlots map[int]*codec.IDs
 	// Completion, Decisions and Healing are what the owner writes, in one flight,
 	// before it judges anything: rules 3 and 6.
 	Completion []codec.Record
@@ -83,6 +85,14 @@ func (f *Fold) Recover(epoch viewkeeper.Epoch) Recovery {
 	for id := range f.IDs {
 		if id.Version <= f.Version() {
 			r.IDs = append(r.IDs, id)
+		}
+	}
+	for n, s := range f.ring {
+		if s.extra != nil || s.format > codec.Format {
+			if r.NewerSlots == nil {
+				r.NewerSlots = map[int]*codec.IDs{}
+			}
+			r.NewerSlots[n] = s.row(n, epoch)
 		}
 	}
 	if f.commit != nil {

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -16,6 +17,9 @@ type slot struct {
 	version viewkeeper.Version
 	record  bool
 	ids     []codec.ID // ascending by version
+	// What a newer program says of the slot in that record.
+	format int
+	extra  map[string]json.RawMessage
 }
 
 func (f *Fold) slot(n int) *slot {
@@ -54,6 +58,7 @@ func (f *Fold) addIDs(offset int64, r *codec.IDs) bool {
 		}
 	}
 	s.epoch, s.version, s.record = r.Epoch, r.Version, true
+	s.format, s.extra = r.Format, r.Extra
 	return true
 }
 
@@ -93,7 +98,7 @@ func (s *slot) add(id codec.ID) {
 }
 
 func (s *slot) row(n int, epoch viewkeeper.Epoch) *codec.IDs {
-	r := &codec.IDs{Slot: n, Epoch: epoch, IDs: s.ids}
+	r := &codec.IDs{Slot: n, Epoch: epoch, IDs: s.ids, Format: s.format, Extra: s.extra}
 	if len(s.ids) > 0 {
 		r.Version = s.ids[len(s.ids)-1].Version
 	}

@@ -78,11 +78,15 @@ func (w *Written) MayHeal(f *Fold) bool { return f.Next() > w.Last && !f.Collect
 func (w *Written) Healed() { w.HealedTo = w.Last }
 
 // Ring is the writer's copy of the ring's slots: committed ids only.
-type Ring struct{ slots map[int][]codec.ID }
+type Ring struct {
+	slots map[int][]codec.ID
+	newer map[int]*codec.IDs
+}
 
-// NewRing makes the ring with the known ids, ascending by version.
-func NewRing(ids []codec.ID) *Ring {
-	r := &Ring{slots: map[int][]codec.ID{}}
+// NewRing makes the ring with the known ids, ascending by version, and with what a
+// newer program says of slots, which is written back with them.
+func NewRing(ids []codec.ID, newer map[int]*codec.IDs) *Ring {
+	r := &Ring{slots: map[int][]codec.ID{}, newer: newer}
 	for _, id := range ids {
 		r.Add(id)
 	}
@@ -104,6 +108,9 @@ func (r *Ring) Add(id codec.ID) {
 // until the next Add.
 func (r *Ring) Row(n int, epoch viewkeeper.Epoch) *codec.IDs {
 	out := &codec.IDs{Slot: n, Epoch: epoch, IDs: r.slots[n]}
+	if was := r.newer[n]; was != nil {
+		out.Format, out.Extra = was.Format, was.Extra
+	}
 	if len(out.IDs) > 0 {
 		out.Version = out.IDs[len(out.IDs)-1].Version
 	}
