@@ -23,6 +23,8 @@ type Status struct {
 	ReadyReasons []string          `json:"ready_reasons"`
 	Degraded     []string          `json:"degraded"`
 	Details      map[string]string `json:"details,omitempty"`
+	// Since is when ReadyReasons or Degraded last changed.
+	Since time.Time `json:"since,omitzero"`
 	// StaleFor is the age in seconds of what is served, 0 when it is current.
 	StaleFor    float64 `json:"stale_for"`
 	Definitions int     `json:"definitions"`
@@ -64,6 +66,8 @@ const (
 	ReasonBroken         = "BROKEN_DEFINITIONS"
 	ReasonOwnerless      = "OWNERLESS_TOO_LONG" // late writes lay unhealed for longer than the compaction lag
 	ReasonUnknownRecords = "UNKNOWN_RECORDS"    // the table holds records of a newer format
+	ReasonDataDir        = "DATA_DIR_FAILED"    // the data directory can't be written or read
+	ReasonFailing        = "FAILING"            // a part of the process fails for a reason without a code of its own
 )
 
 // KafkaSettings is how to reach Kafka, for every client that viewkeeper opens.

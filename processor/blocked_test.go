@@ -143,8 +143,7 @@ func TestMissingTableBlocks(t *testing.T) {
 	if s := m.waitOwner(); len(s.Reasons) > 0 {
 		t.Errorf("%+v", s)
 	}
-	// One for the topic, one for the lives that ended over it.
-	if n := log.count("level=WARN"); n != 2 {
+	if n := log.count("level=WARN"); n != 1 || log.count("reason=TOPIC_MISSING") != 1 {
 		t.Errorf("%d warnings", n)
 	}
 }

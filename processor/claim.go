@@ -123,7 +123,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	}()
 	end := func(ctx context.Context) (int64, error) { return l.admin.EndOffset(ctx, l.topics.Table()) }
 	o = &owner{
-		cfg: l.cfg, topics: l.topics, log: l.log, metrics: l.metrics, board: l.board, now: l.now,
+		cfg: l.cfg, topics: l.topics, log: l.log, metrics: l.metrics, board: l.board, troubles: l.troubles, now: l.now,
 		ctx: ctx, stop: stop, session: session, sink: l.sink, load: l.load,
 		follower: newFollower(table, end), queue: newQueue(l.cfg.QueueBytes), failed: l.fail,
 		wrote: fold.Written{Last: -1, HealedTo: -1}, sweep: make(chan []*sarama.ProducerMessage, 1),
@@ -210,7 +210,6 @@ func (o *owner) ownerless(r fold.Recovery) {
 	if r.LastSign.IsZero() || silent < compactionLag || len(r.Healing) == 0 {
 		return
 	}
-	o.log.Error("ownerless for longer than the compaction lag", "for", silent, "healed", len(r.Healing))
 	o.board.reason(viewkeeper.ReasonOwnerless, fmt.Sprintf(
 		"the catalog had no owner for %s, and %d records that a former owner or a stranger wrote late lay unhealed; compaction waits for %s only and may have taken the good ones: compare the definitions with an export",
 		silent.Round(time.Second), len(r.Healing), compactionLag))

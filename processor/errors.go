@@ -79,5 +79,9 @@ func reasonOf(err error) (code, detail string) {
 	case kafka.KindTaken:
 		return viewkeeper.ReasonNodeIDTaken, fmt.Sprintf("%v (%v)", kafka.ErrNodeIDTaken, err)
 	}
-	return "", ""
+	var superseded *SupersededError
+	if err == nil || isEnd(err) || errors.As(err, &superseded) {
+		return "", ""
+	}
+	return viewkeeper.ReasonFailing, "the work for the catalog failed and is begun again: " + err.Error()
 }

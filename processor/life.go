@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/lovoo/goka/storage"
 
+	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/internal/fold"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
@@ -34,7 +36,7 @@ type life struct {
 	load       loadJudge
 	openSink   func(kafka.Settings) (sink, error)
 	sweeps     sweeps
-	said       *said
+	troubles   *troubles
 
 	admin *kafka.Admin
 	sink  sink
@@ -145,10 +147,15 @@ func (l *life) checkTopics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.said.problems(l.log, problems)
 	if fatal := kafka.FatalOnes(problems); len(fatal) > 0 {
+		l.board.stand(viewkeeper.ReasonTopicSettings, "")
 		return &kafka.ProblemsError{Problems: fatal}
 	}
+	var advice []string
+	for _, p := range problems {
+		advice = append(advice, p.String())
+	}
+	l.board.stand(viewkeeper.ReasonTopicSettings, strings.Join(advice, "; "))
 	return nil
 }
 

@@ -25,7 +25,7 @@ type metrics struct {
 	lost       prometheus.Counter
 }
 
-func newMetrics(r prometheus.Registerer, catalog string) (*metrics, error) {
+func newMetrics(r prometheus.Registerer, catalog string, board *board, queueLimit int) (*metrics, error) {
 	labels := prometheus.Labels{"catalog": catalog}
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "viewkeeper", Subsystem: "processor", Name: name, Help: help, ConstLabels: labels})
@@ -56,13 +56,52 @@ func newMetrics(r prometheus.Registerer, catalog string) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.statements, m.judge, m.commit, m.batch, m.owner, m.epoch, m.version, m.queue,
+	limit := gauge("queue_limit_bytes", "Bytes of such statements at which reading waits for writing.")
+	limit.Set(float64(queueLimit))
+	for _, c := range []prometheus.Collector{newStateCollector(board, labels), limit, m.statements, m.judge, m.commit, m.batch, m.owner, m.epoch, m.version, m.queue,
 		m.takeovers, m.failures, m.healed, m.completed, m.lost} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// stateCollector shows what the board has at the time of a scrape, with a series for
+// each state and each reason there is, so that one that was never seen is 0 and not
+// absent.
+type stateCollector struct {
+	board          *board
+	state, reasons *prometheus.Desc
+}
+
+func newStateCollector(b *board, labels prometheus.Labels) *stateCollector {
+	return &stateCollector{b,
+		prometheus.NewDesc("viewkeeper_processor_state", "1 for the state that this process is in: starting, standby, claiming, owner, blocked, stopped.", []string{"state"}, labels),
+		prometheus.NewDesc("viewkeeper_processor_reason", "1 for each reason that is wrong with this process as an owner, 0 for the others.", []string{"reason"}, labels),
+	}
+}
+
+// Describe gives what Collect will.
+func (c *stateCollector) Describe(to chan<- *prometheus.Desc) { to <- c.state; to <- c.reasons }
+
+// Collect looks at the board.
+func (c *stateCollector) Collect(to chan<- prometheus.Metric) {
+	s, _ := c.board.get()
+	for _, state := range []State{StateStarting, StateStandby, StateClaiming, StateOwner, StateBlocked, StateStopped} {
+		to <- prometheus.MustNewConstMetric(c.state, prometheus.GaugeValue, bit(s.State == state), string(state))
+	}
+	for _, code := range viewkeeper.Reasons() {
+		_, is := s.Reasons[code]
+		to <- prometheus.MustNewConstMetric(c.reasons, prometheus.GaugeValue, bit(is), code)
+	}
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func (m *metrics) judged(d *viewkeeper.Decision, took time.Duration) {

@@ -36,12 +36,13 @@ type loadJudge func(context.Context, []viewkeeper.Row, registry.CatalogOptions) 
 // ctx ends with the session, or with the first failure of any of the three, which is
 // its cause.
 type owner struct {
-	cfg     *Config
-	topics  kafka.Topics
-	log     *slog.Logger
-	metrics *metrics
-	board   *board
-	now     func() time.Time
+	cfg      *Config
+	topics   kafka.Topics
+	log      *slog.Logger
+	metrics  *metrics
+	board    *board
+	troubles *troubles
+	now      func() time.Time
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -133,7 +134,8 @@ func (o *owner) lost(gap, offset int64) {
 	o.metrics.lost.Add(float64(gap))
 	detail := fmt.Sprintf("%d offsets of topic %s before offset %d were gone before they were judged: compacted away or deleted, or the markers of a transactional producer; compare with what was sent, and send again what is missing",
 		gap, o.topics.Definitions(), offset)
-	o.log.Error("statements lost", "count", gap, "before", offset, "topic", o.topics.Definitions())
+	// A transactional producer makes one such gap a transaction: the reason is said once.
+	o.log.Debug("statements lost", "count", gap, "before", offset, "topic", o.topics.Definitions())
 	o.board.reason(viewkeeper.ReasonStatementsLost, detail)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,7 @@ type Processor struct {
 	board    *board
 	guard    *kafka.Guard
 	ran      atomic.Bool
-	said     said
+	troubles *troubles
 
 	// What tests replace.
 
@@ -41,7 +42,8 @@ func New(cfg Config) (*Processor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("processor: %w", err)
 	}
-	metrics, err := newMetrics(cfg.Registerer, cfg.Catalog)
+	board := newBoard(time.Now)
+	metrics, err := newMetrics(cfg.Registerer, cfg.Catalog, board, cfg.QueueBytes)
 	if err != nil {
 		return nil, fmt.Errorf("processor: %w", err)
 	}
@@ -49,9 +51,10 @@ func New(cfg Config) (*Processor, error) {
 	return &Processor{
 		cfg: cfg, settings: settings, topics: topics, metrics: metrics,
 		log:      cfg.Log.With("catalog", cfg.Catalog, "node", cfg.NodeID),
-		board:    newBoard(time.Now),
+		board:    board,
 		guard:    kafka.NewGuard(topics.Table(), ""),
 		now:      time.Now,
+		troubles: &troubles{now: time.Now},
 		openSink: openSink,
 		sweeps:   sweeps{every: time.Hour, age: 24 * time.Hour},
 		load: func(ctx context.Context, rows []viewkeeper.Row, o registry.CatalogOptions) (judge, error) {
@@ -70,6 +73,11 @@ func (p *Processor) Run(ctx context.Context) error {
 	}
 	p.board.state(StateStarting)
 	defer p.board.state(StateStopped)
+	telling, stop := context.WithCancel(ctx)
+	var told sync.WaitGroup
+	told.Go(func() { p.troubles.tell(telling, p.log, p.board) })
+	defer told.Wait()
+	defer stop()
 	return kafka.Supervise(ctx, kafka.Supervision{
 		Name:         "the processor of catalog " + p.cfg.Catalog,
 		Log:          p.log,
@@ -81,11 +89,15 @@ func (p *Processor) Run(ctx context.Context) error {
 	}, func(ctx context.Context) error {
 		l := &life{
 			cfg: &p.cfg, settings: p.settings, topics: p.topics, instanceID: instanceID(p.cfg.NodeID), guard: p.guard,
-			log: p.log, metrics: p.metrics, board: p.board, now: p.now, load: p.load, openSink: p.openSink, sweeps: p.sweeps, said: &p.said,
+			log: p.log, metrics: p.metrics, board: p.board, now: p.now, load: p.load, openSink: p.openSink, sweeps: p.sweeps, troubles: p.troubles,
 		}
 		return l.run(ctx)
 	})
 }
+
+// SetDegraded adds a reason that only the process can know, such as ENGINE_DOWN, with
+// a sentence; an empty one takes it away. The nodes show what the owner has.
+func (p *Processor) SetDegraded(code, detail string) { p.board.stand(code, detail) }
 
 // Status says what the processor does now.
 func (p *Processor) Status() Status {

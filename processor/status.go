@@ -42,9 +42,10 @@ type Status struct {
 type board struct {
 	now func() time.Time
 
-	mu      sync.Mutex
-	status  Status
-	changed chan struct{} // closed at the next change
+	mu       sync.Mutex
+	status   Status
+	standing map[string]string // reasons that do not end with a life
+	changed  chan struct{}     // closed at the next change
 }
 
 func newBoard(now func() time.Time) *board {
@@ -55,7 +56,11 @@ func (b *board) get() (Status, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.status
-	s.Reasons = maps.Clone(s.Reasons)
+	s.Reasons = maps.Clone(b.standing)
+	if s.Reasons == nil {
+		s.Reasons = map[string]string{}
+	}
+	maps.Copy(s.Reasons, b.status.Reasons)
 	return s, b.changed
 }
 
@@ -101,23 +106,31 @@ func (b *board) ended(err error) {
 		}
 		if code != "" {
 			s.Reasons = map[string]string{code: detail}
-			if code != viewkeeper.ReasonKafkaAway {
+			if code != viewkeeper.ReasonKafkaAway && code != viewkeeper.ReasonFailing {
 				s.State = StateBlocked
 			}
 		}
 	})
 }
 
-// reason sets a reason, or with "" removes it.
+// reason sets a reason of this life, or with "" removes it.
 func (b *board) reason(code, detail string) {
-	b.update(func(st *Status) {
-		// A new map each time: get gives the old one's copies, heartbeats keep it.
-		next := map[string]string{}
-		maps.Copy(next, st.Reasons)
-		next[code] = detail
-		if detail == "" {
-			delete(next, code)
-		}
-		st.Reasons = next
-	})
+	b.update(func(st *Status) { st.Reasons = with(st.Reasons, code, detail) })
+}
+
+// stand sets a reason that lasts whatever becomes of lives, or with "" removes it.
+func (b *board) stand(code, detail string) {
+	b.update(func(*Status) { b.standing = with(b.standing, code, detail) })
+}
+
+// with is reasons with another one, or without it. A new map each time: heartbeats
+// keep the old one.
+func with(reasons map[string]string, code, detail string) map[string]string {
+	next := map[string]string{}
+	maps.Copy(next, reasons)
+	next[code] = detail
+	if detail == "" {
+		delete(next, code)
+	}
+	return next
 }

@@ -3,8 +3,6 @@ package processor
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -46,27 +44,6 @@ func (l *life) noteTopics(err error) {
 			l.board.reason(of, "")
 		}
 	}
-}
-
-// said is which problems of the topics were said. It outlives a life, since a blocked
-// process begins one every few seconds.
-type said struct {
-	mu  sync.Mutex
-	was map[string]bool
-}
-
-// problems logs those that were not there at the last look.
-func (s *said) problems(log *slog.Logger, problems []kafka.Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := make(map[string]bool, len(problems))
-	for _, p := range problems {
-		text := p.String()
-		if now[text] = true; !s.was[text] {
-			log.Warn("a topic is not as it should be", "problem", text, "fatal", p.Fatal)
-		}
-	}
-	s.was = now
 }
 
 // checkIdentity notices a definitions topic that is not the one which this owner

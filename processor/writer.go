@@ -149,6 +149,7 @@ func (o *owner) heal() error {
 	var records []codec.Record
 	o.follower.with(func(f *fold.Fold) { records = f.Heal(o.epoch) })
 	o.metrics.healed.Add(float64(len(records)))
+	o.troubles.recordsHealed(o.log, len(records))
 	return o.rewrite("healing", records)
 }
 
@@ -181,6 +182,7 @@ func (o *owner) rewrite(what string, records []codec.Record, more ...*sarama.Pro
 func (o *owner) complete(r fold.Recovery) error {
 	o.metrics.completed.Add(float64(len(r.Completion)))
 	o.metrics.healed.Add(float64(len(r.Healing)))
+	o.troubles.recordsHealed(o.log, len(r.Healing))
 	var decisions []*sarama.ProducerMessage
 	for _, d := range r.Decisions {
 		decisions = append(decisions, topicMessage(o.topics.Decisions(), codec.EncodeDecision(d)))

@@ -181,7 +181,7 @@ func (n *Node) followFleet(ctx context.Context) error {
 	if end == 0 {
 		n.fleet.setCaughtUp()
 	}
-	return n.settings.Tail(ctx, n.topics.Nodes(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+	return n.tail(ctx, &n.parts.nodes, kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
 		n.fleet.read(string(m.Key), m.Value, m.Timestamp, time.Now())
 		if m.Offset >= end-1 {
 			n.fleet.setCaughtUp()

@@ -36,9 +36,7 @@ type health struct {
 	// pingErr is the error of the last look at the brokers.
 	pingErr error
 
-	// looked says that the topics' settings were looked at; problems is what was
-	// wrong then.
-	looked   bool
+	// problems is what was wrong with the topics' settings at the last look.
 	problems []kafka.Problem
 	// begin is the table's first offset.
 	begin int64
@@ -50,8 +48,8 @@ type health struct {
 
 	// buildErr is the error of the last build, if it failed for reasons of its own.
 	buildErr error
-	// sides is what the brokers deny to what is done beside following, see side.
-	sides map[string]error
+	// changed is when the codes of the reasons last changed.
+	changed time.Time
 	// outside is what the process said, see SetDegraded.
 	outside map[string]string
 }
@@ -94,7 +92,9 @@ type assessment struct {
 	ready    bool
 	reasons  map[string]string // why not ready
 	degraded map[string]string
-	stale    time.Duration
+	// theirs are the codes in degraded that only the owner has, as it says.
+	theirs map[string]bool
+	stale  time.Duration
 }
 
 // assess says whether the node is ready, and what is wrong with it.
@@ -106,7 +106,7 @@ func (n *Node) assess(now time.Time) assessment {
 
 func (n *Node) assessLocked(now time.Time) assessment {
 	h := &n.health
-	a := assessment{reasons: map[string]string{}, degraded: map[string]string{}}
+	a := assessment{reasons: map[string]string{}, degraded: map[string]string{}, theirs: map[string]bool{}}
 	if !h.served {
 		n.firstReasons(&a, now)
 		n.commonFaults(&a, now)
@@ -287,10 +287,8 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 	if light != nil && a.degraded[viewkeeper.ReasonTopicSettings] == "" {
 		a.degraded[viewkeeper.ReasonTopicSettings] = strings.Join(light, "; ")
 	}
-	if err := h.deniedSide(); err != nil && a.reasons[viewkeeper.ReasonKafkaDenied] == "" && a.degraded[viewkeeper.ReasonKafkaDenied] == "" {
-		a.degraded[viewkeeper.ReasonKafkaDenied] = n.deniedText(err)
-	}
 	maps.Copy(a.degraded, h.outside)
+	n.partFaults(a, now)
 	s := n.accepted
 	if s == nil {
 		return
@@ -303,6 +301,7 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 		for code, detail := range hb.Reasons {
 			if _, ok := a.degraded[code]; !ok {
 				a.degraded[code] = "the owner " + hb.Owner + " says: " + detail
+				a.theirs[code] = true
 			}
 		}
 	}

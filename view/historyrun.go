@@ -37,7 +37,7 @@ func (n *Node) keepHistory(ctx context.Context) error {
 	}
 	index, err := n.openHistory(id)
 	if err != nil {
-		return err
+		return dataDirError{err}
 	}
 	d.mu.Lock()
 	d.begin, d.whole = begin, 0
@@ -51,6 +51,12 @@ func (n *Node) keepHistory(ctx context.Context) error {
 		d.index, d.damaged = nil, false
 		_ = index.Close()
 		return errors.Join(err, history.Remove(n.historyDir()))
+	}
+	var dir dataDirError
+	if errors.As(err, &dir) && d.index == index {
+		// A write that failed halfway leaves a file that only opening it anew can judge.
+		d.index = nil
+		_ = index.Close()
 	}
 	return err
 }
@@ -99,7 +105,7 @@ func (n *Node) fillHistory(ctx context.Context, index *history.Index, begin int6
 	ended := make(chan error, 1)
 	from := max(index.Next(), begin)
 	go func() {
-		ended <- n.settings.Tail(ctx, n.topics.Decisions(), from, func(m *sarama.ConsumerMessage) error {
+		ended <- n.tail(ctx, &n.parts.history, from, func(m *sarama.ConsumerMessage) error {
 			e := history.Entry{Offset: m.Offset}
 			if d, err := codec.DecodeDecision(m.Value); err == nil {
 				e.Decision = &d
@@ -140,7 +146,7 @@ func (n *Node) fillHistory(ctx context.Context, index *history.Index, begin int6
 				}
 			}
 			if err := index.Add(batch); err != nil {
-				return err
+				return dataDirError{err}
 			}
 			n.metrics.indexed.Set(float64(index.Next()))
 		case <-n.decisions.need:

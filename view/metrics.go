@@ -17,6 +17,8 @@ type metrics struct {
 	builds   *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	indexed  prometheus.Gauge
+	// skipped counts records of the table that count for nothing.
+	skipped *prometheus.CounterVec
 }
 
 func newMetrics(n *Node, reg prometheus.Registerer) (*metrics, error) {
@@ -33,6 +35,11 @@ func newMetrics(n *Node, reg prometheus.Registerer) (*metrics, error) {
 			Help: "Time to build a factory.", Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10)}, []string{"kind"}),
 		indexed: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: ns, Name: "history_next_offset", ConstLabels: labels,
 			Help: "Offset of the decisions topic that the history index goes on from."}),
+		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "table_skipped_total", ConstLabels: labels,
+			Help: "Records of the table that count for nothing: stale of a former owner, tombstone, unreadable, newer of a newer format."}, []string{"why"}),
+	}
+	for _, why := range []string{"stale", "tombstone", "unreadable", "newer"} {
+		m.skipped.WithLabelValues(why)
 	}
 	if reg == nil {
 		return m, nil
@@ -40,15 +47,12 @@ func newMetrics(n *Node, reg prometheus.Registerer) (*metrics, error) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: ns, Name: name, Help: help, ConstLabels: labels}, value)
 	}
-	for _, c := range []prometheus.Collector{m.records, m.restarts, m.builds, m.seconds, m.indexed,
+	for _, c := range []prometheus.Collector{m.records, m.skipped, m.restarts, m.builds, m.seconds, m.indexed,
 		gauge("catalog_version", "Catalog version of the factory that is served.", func() float64 { return float64(n.reg.Current().Version()) }),
 		gauge("definitions", "Definitions in the factory.", func() float64 { return float64(n.reg.Current().Len()) }),
 		gauge("definitions_broken", "Definitions that do not build here.", func() float64 { return float64(len(n.reg.Current().Failures())) }),
-		gauge("ready", "1 when the node is ready.", func() float64 { return bit(n.assess(time.Now()).ready) }),
-		gauge("stale_seconds", "Age of what is served; 0 when it is current.", func() float64 { return n.assess(time.Now()).stale.Seconds() }),
-		gauge("degraded_reasons", "Number of things that are wrong with the node.", func() float64 { return float64(len(n.assess(time.Now()).degraded)) }),
+		newHealthCollector(n, labels),
 		gauge("view_state", "State of goka's view: 0 idle, 1 initializing, 2 connecting, 3 catching up, 4 running.", func() float64 { return float64(n.State()) }),
-		gauge("nodes_live", "Live nodes that this node sees.", func() float64 { all, _ := n.Nodes(); return float64(len(all)) }),
 		gauge("statements_pending", "Statements that were seen and are not decided.", func() float64 { return float64(n.Pending()) }),
 	} {
 		if err := reg.Register(c); err != nil {
@@ -66,8 +70,8 @@ func bit(b bool) float64 {
 }
 
 func (m *metrics) record(r codec.Record, counted bool) {
-	kind := "unknown"
-	switch r.(type) {
+	kind, why := "unknown", "stale"
+	switch r := r.(type) {
 	case codec.Row:
 		kind = "row"
 	case *codec.Commit:
@@ -79,7 +83,15 @@ func (m *metrics) record(r codec.Record, counted bool) {
 	case *codec.IDs:
 		kind = "ids"
 	case codec.Tombstone:
-		kind = "tombstone"
+		kind, why = "tombstone", "tombstone"
+	case codec.Unknown:
+		why = "unreadable"
+		if r.Newer {
+			why = "newer"
+		}
+	}
+	if !counted {
+		m.skipped.WithLabelValues(why).Inc()
 	}
 	m.records.WithLabelValues(kind, fmt.Sprint(counted)).Inc()
 }

@@ -3,10 +3,11 @@ package view
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
-	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/reasons"
 )
 
 // quietRestarts is how often a view is made anew over records that do not come: what
@@ -118,34 +119,25 @@ func (n *Node) restartView() {
 	}
 }
 
-// lookAtSettings checks the topics' settings and says what changed about them.
+// lookAtSettings checks the topics' settings.
 func (n *Node) lookAtSettings(ctx context.Context, a *kafka.Admin) error {
 	problems, err := a.CheckTopics(ctx, n.topics, kafka.CheckOptions{HiddenFatal: n.cfg.HiddenSettingsFatal})
 	if err != nil {
 		return err
 	}
 	n.mu.Lock()
-	before := map[string]bool{}
-	for _, p := range n.health.problems {
-		before[p.String()] = true
-	}
-	first := !n.health.looked
-	n.health.problems, n.health.looked = problems, true
+	n.health.problems = problems
 	n.mu.Unlock()
-	for _, p := range problems {
-		if first || !before[p.String()] {
-			n.log.Warn("a topic is not as it should be", "problem", p.String(), "fatal", p.Fatal)
-		}
-	}
 	return nil
 }
 
-// keepTime wakes those who wait for what only time changes: stale, no owner.
+// keepTime wakes those who wait for what only time changes: stale, no owner. It says
+// in the log what comes and goes.
 func (n *Node) keepTime(ctx context.Context) error {
 	t := time.NewTicker(n.time.tick)
 	defer t.Stop()
 	var last string
-	double := false
+	var said reasons.Log
 	for {
 		select {
 		case <-ctx.Done():
@@ -154,22 +146,30 @@ func (n *Node) keepTime(ctx context.Context) error {
 			n.mu.Lock()
 			n.health.settle(now, n.time.silent)
 			n.mu.Unlock()
+			n.settleParts(now)
 			a := n.assess(now)
-			if detail := a.degraded[viewkeeper.ReasonNodeIDTaken]; (detail != "") != double {
-				if double = !double; double {
-					n.log.Error("the node id is taken", "detail", detail)
-				} else {
-					n.log.Info("the node id is this node's alone again")
-				}
-			}
-			is := sayAll(a)
-			if is != last {
+			said.Now(n.log, now, a.own())
+			if is := sayAll(a); is != last {
 				last = is
+				n.mu.Lock()
+				n.health.changed = now
+				n.mu.Unlock()
 				n.wake.fire()
 				poke(n.publish)
 			}
 		}
 	}
+}
+
+// own are the reasons that are this node's and not only the owner's, who says them.
+func (a *assessment) own() map[string]string {
+	all := maps.Clone(a.reasons)
+	for code, detail := range a.degraded {
+		if !a.theirs[code] {
+			all[code] = detail
+		}
+	}
+	return all
 }
 
 func sayAll(a assessment) string {

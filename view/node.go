@@ -46,6 +46,7 @@ type Node struct {
 	pending    pending
 	building   time.Time // since when what is being built waited; zero when nothing is
 	health     health
+	parts      parts
 	restart    context.CancelFunc // ends the present view; nil when there is none
 	digests    digests
 }
@@ -83,6 +84,7 @@ func newNode(cfg Config, t timing) (*Node, error) {
 	n.decisions = newDecisions(&n.wake)
 	n.fleet = newFleet(cfg.NodeID, t.live)
 	n.intake = newIntake()
+	n.parts = newParts(n.topics)
 	if n.metrics, err = newMetrics(n, cfg.Registerer); err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func (n *Node) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
-	part := func(run func(context.Context) error) {
+	start := func(run func(context.Context) error) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -116,21 +118,18 @@ func (n *Node) Run(ctx context.Context) error {
 			}
 		}()
 	}
-	part(func(ctx context.Context) error {
+	start(func(ctx context.Context) error {
 		return kafka.Supervise(ctx, n.supervision("the view of "+n.topics.Table(), n.followEnded), n.follow)
 	})
-	part(n.build)
-	part(n.findEnds)
-	part(n.monitor)
-	part(n.keepTime)
-	side := func(name string, run func(context.Context) error) {
-		part(func(ctx context.Context) error { return n.side(ctx, name, run) })
-	}
-	side("the history index", n.keepHistory)
-	side("the reader of "+n.topics.Nodes(), n.followFleet)
-	side("the reader of "+n.topics.Definitions(), n.followIntake)
+	start(n.build)
+	start(n.findEnds)
+	start(n.monitor)
+	start(n.keepTime)
+	start(func(ctx context.Context) error { return n.keep(ctx, &n.parts.history, n.keepHistory) })
+	start(func(ctx context.Context) error { return n.keep(ctx, &n.parts.nodes, n.followFleet) })
+	start(func(ctx context.Context) error { return n.keep(ctx, &n.parts.intake, n.followIntake) })
 	if !n.cfg.ReadOnly {
-		side("the writer of "+n.topics.Nodes(), n.publishStatus)
+		start(func(ctx context.Context) error { return n.keep(ctx, &n.parts.publish, n.publishStatus) })
 	}
 	wg.Wait()
 	n.decisions.close()

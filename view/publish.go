@@ -49,6 +49,7 @@ func (n *Node) publishStatus(ctx context.Context) error {
 			}
 			return err
 		}
+		n.published()
 		timer.Reset(n.time.publishMax)
 		// The least time between two: what changes in it goes out together after it.
 		pause := time.NewTimer(n.time.publishMin)
@@ -57,6 +58,15 @@ func (n *Node) publishStatus(ctx context.Context) error {
 		case <-pause.C:
 		}
 		pause.Stop()
+	}
+}
+
+// published notes that a record was taken.
+func (n *Node) published() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p := &n.parts.publish; p.works.IsZero() {
+		p.works, p.err, p.since = time.Now(), nil, time.Time{}
 	}
 }
 

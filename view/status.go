@@ -39,6 +39,7 @@ func (n *Node) Status() viewkeeper.Status {
 		BaseDigest:        f.Engine().BaseDigest,
 		At:                now.UTC().Truncate(time.Millisecond),
 		Instance:          n.fleet.instance,
+		Since:             n.health.changed.UTC().Truncate(time.Millisecond),
 	}
 	for _, failure := range failures[:min(len(failures), brokenInStatus)] {
 		s.BrokenDefinitions = append(s.BrokenDefinitions, failure.Name)

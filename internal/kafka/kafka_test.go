@@ -3,7 +3,6 @@ package kafka_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"slices"
@@ -305,25 +304,23 @@ func TestSupervise(t *testing.T) {
 	}
 }
 
-// The same failure is said once, whatever its ports and offsets are; another one is
-// said at once.
-func TestSuperviseSaysAFailureOnce(t *testing.T) {
+// What fails again and again is for Ended; a log that people read stays empty.
+func TestSuperviseLeavesTheTellingToEnded(t *testing.T) {
 	var log strings.Builder
 	ctx, cancel := context.WithCancel(t.Context())
-	runs := 0
+	began, ended := 0, 0
 	err := kafka.Supervise(ctx, kafka.Supervision{
 		Name: "it", FirstWait: time.Millisecond, LongWait: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Began: func() { began++ },
+		Ended: func(error, kafka.Class, time.Duration) { ended++ },
 	}, func(context.Context) error {
-		if runs++; runs == 9 {
+		if began == 9 {
 			cancel()
-		}
-		if runs < 5 {
-			return fmt.Errorf("read tcp 127.0.0.1:%d: broken", 5000+runs)
 		}
 		return errors.New("denied")
 	})
-	if n := strings.Count(log.String(), "level=WARN"); err != nil || n != 2 {
-		t.Errorf("%v, %d warnings for two failures:\n%s", err, n, log.String())
+	if err != nil || began != 9 || ended != 8 || log.String() != "" {
+		t.Errorf("%v, %d began, %d ended:\n%s", err, began, ended, log.String())
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
-	"strings"
 	"time"
 )
 
@@ -24,8 +23,6 @@ const (
 	// have a new owner with each short wait.
 	takenWait     = time.Minute
 	longTakenWait = 10 * time.Minute
-	// sayAgain is how long the same failure is not said again at a level that is read.
-	sayAgain = time.Minute
 )
 
 // Supervision says how [Supervise] goes about it. Only Name is needed.
@@ -41,8 +38,12 @@ type Supervision struct {
 	TakenWait time.Duration
 	// StopDeadline is how long a run that was told to stop may take; default 30 s.
 	StopDeadline time.Duration
+	// Began is told of every run, before it; it may be nil.
+	Began func()
 	// Ended is told of every run that ended by itself, why, and how long it will
-	// take until the next; it may be nil.
+	// take until the next; it may be nil. Whoever takes it makes a reason of it, which
+	// is said once: what is blocked is tried every few seconds, for days, and a log
+	// full of it hides all else. The log has it at debug.
 	Ended func(err error, class Class, wait time.Duration)
 }
 
@@ -69,9 +70,11 @@ func Supervise(ctx context.Context, s Supervision, run func(ctx context.Context)
 	if s.TakenWait > 0 {
 		taken = newBackoff(s.TakenWait, 10*s.TakenWait)
 	}
-	var said repeats
 	for {
 		began := time.Now()
+		if s.Began != nil {
+			s.Began()
+		}
 		err := Stoppable(ctx, s.Name, s.StopDeadline, run)
 		var abandoned *AbandonedError
 		left := errors.As(err, &abandoned)
@@ -98,7 +101,7 @@ func Supervise(ctx context.Context, s Supervision, run func(ctx context.Context)
 			backoff = taken
 		}
 		in := backoff.next()
-		log.Log(ctx, said.level(err, began), s.Name+" ended and will be started again", "error", err, "why", class.Reason, "in", in)
+		log.Debug(s.Name+" ended and will be started again", "error", err, "why", class.Reason, "in", in)
 		if s.Ended != nil {
 			s.Ended(err, class, in)
 		}
@@ -106,32 +109,6 @@ func Supervise(ctx context.Context, s Supervision, run func(ctx context.Context)
 			return nil
 		}
 	}
-}
-
-// repeats tells a failure that is new from one that was just said: what is blocked is
-// tried every few seconds, for days, and a log full of it hides all else.
-type repeats struct {
-	text string
-	at   time.Time
-}
-
-// level is a warning for what is new, and for the rest once in sayAgain; debug
-// otherwise. Digits do not make it new: they are ports, offsets and times.
-func (r *repeats) level(err error, now time.Time) slog.Level {
-	text := ""
-	if err != nil {
-		text = strings.Map(func(c rune) rune {
-			if c >= '0' && c <= '9' {
-				return -1
-			}
-			return c
-		}, err.Error())
-	}
-	if text == r.text && now.Sub(r.at) < sayAgain {
-		return slog.LevelDebug
-	}
-	r.text, r.at = text, now
-	return slog.LevelWarn
 }
 
 // Stoppable calls run and gives its error. When ctx ends and run does not return

@@ -16,7 +16,13 @@ const FromOldest = sarama.OffsetOldest
 // Tail gives each record of a topic to read, from an offset on and then as they
 // come, until ctx ends, read fails, or the broker is lost. It returns the reason,
 // nil for ctx. An offset that the topic does not have is a *TopicChangedError.
-func (s Settings) Tail(ctx context.Context, topic string, from int64, read func(*sarama.ConsumerMessage) error) (err error) {
+func (s Settings) Tail(ctx context.Context, topic string, from int64, read func(*sarama.ConsumerMessage) error) error {
+	return s.TailOpened(ctx, topic, from, func() {}, read)
+}
+
+// TailOpened is Tail that says when the topic's leader has answered, and reading
+// begins.
+func (s Settings) TailOpened(ctx context.Context, topic string, from int64, opened func(), read func(*sarama.ConsumerMessage) error) (err error) {
 	config := s.Sarama()
 	// A record ends the broker's wait at once; a longer one spares idle requests.
 	config.Consumer.MaxWaitTime = 250 * time.Millisecond
@@ -42,6 +48,7 @@ func (s Settings) Tail(ctx context.Context, topic string, from int64, read func(
 			err = tailError(ctx, topic, cerr)
 		}
 	}()
+	opened()
 	for {
 		select {
 		case <-ctx.Done():
