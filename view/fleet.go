@@ -66,7 +66,7 @@ func (f *fleet) read(key string, value []byte, stamp, now time.Time) {
 		return
 	}
 	var s viewkeeper.Status
-	if json.Unmarshal(value, &s) != nil || s.Node != key {
+	if json.Unmarshal(value, &s) != nil || key == "" || s.Node != key {
 		return // not a node's; nothing that it says can be used
 	}
 	f.nodes[key] = member{s, stamp}
