@@ -29,6 +29,9 @@ func askInput(ctx context.Context, a *kafka.Admin, t kafka.Topics) (in fold.Inpu
 	if in.DecisionsEnd, err = a.EndOffset(ctx, t.Decisions()); err != nil {
 		return in, err
 	}
+	if in.TableBegin, err = a.BeginOffset(ctx, t.Table()); err != nil {
+		return in, err
+	}
 	in.Committed, err = askCommitted(ctx, a, t, in.TopicID)
 	return in, err
 }
@@ -52,6 +55,14 @@ func askCommitted(ctx context.Context, a *kafka.Admin, t kafka.Topics, topicID s
 func checkClaim(t kafka.Topics, c *codec.Commit, in fold.Input) (next int64, err error) {
 	next, claim := fold.CheckClaim(c, in)
 	switch claim {
+	case fold.ClaimTableTruncated:
+		return 0, &BlockedError{viewkeeper.ReasonTableTruncated, fmt.Sprintf(
+			"the topic %s begins at offset %d and not at 0: its first records were deleted, rows may be missing; make it anew and put the catalog back with viewkeeper restore",
+			t.Table(), in.TableBegin)}
+	case fold.ClaimNewerOwner:
+		return 0, &BlockedError{viewkeeper.ReasonUnknownRecords, fmt.Sprintf(
+			"the record %s of the table %s is of a newer format than this program's: a newer program has owned the catalog, and this one would lose what it does not know; upgrade this process",
+			in.NewerOwner, t.Table())}
 	case fold.ClaimTableCommitted:
 		return 0, &BlockedError{viewkeeper.ReasonTableBehind, fmt.Sprintf(
 			"the table %s has no commit row, but statements up to offset %d of %s are committed as decided: the table was lost; put it back with viewkeeper restore",
@@ -101,6 +112,7 @@ func (l *life) early(ctx context.Context, table *fold.Fold, p past) (next int64,
 		return 0, "", err
 	}
 	in.Committed, in.DecisionsEnd = p.committed, p.decisionsEnd
+	in.NewerOwner = table.NewerOwner()
 	next, err = checkClaim(l.topics, table.Commit(), in)
 	return next, in.TopicID, err
 }
@@ -156,7 +168,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	}
 	o.topicID = in.TopicID
 	var state fold.Recovery
-	o.follower.with(func(f *fold.Fold) { state = f.Recover(o.epoch) })
+	o.follower.with(func(f *fold.Fold) { state, in.NewerOwner = f.Recover(o.epoch), f.NewerOwner() })
 	if o.next, err = checkClaim(l.topics, state.Commit, in); err != nil {
 		return o, err
 	}

@@ -2,6 +2,7 @@ package processor
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/IBM/sarama"
@@ -68,6 +69,10 @@ func (f *follower) superseded() error {
 	}
 	if f.fold.FenceLost() {
 		return errFenceLost
+	}
+	if key := f.fold.NewerOwner(); key != "" {
+		// The next life says so, and does not own.
+		return fmt.Errorf("the record %s of the table is of a newer format than this program's; a newer owner may have written it", key)
 	}
 	return nil
 }

@@ -32,17 +32,22 @@ type Fold struct {
 	spoiled    map[string]struct{} // keys that may need healing
 	heartbeat  *codec.Heartbeat
 
+	// newer holds the keys of which the last record is of a newer format. True says that
+	// it may be an owner's: it counts, or can't be read and is no part of the catalog.
+	newer map[string]bool
+
 	changed map[string]struct{}
 	commits []*codec.Commit
 	counts  Counts
 }
 
-// Counts counts the records that counted for nothing.
+// Counts counts the records that counted for nothing. Stale are those of a former
+// owner, and old copies of the present one's.
 type Counts struct {
 	Stale      int64
 	Tombstones int64
 	Unknown    int64
-	Newer      int64 // those of Unknown that a newer program wrote
+	Newer      int64 // those of Unknown that look like a newer program's
 }
 
 // mark is where the last record that counts, and the last thing that spoils it,
@@ -73,6 +78,7 @@ func New() *Fold {
 		held:       map[string]*row{},
 		ring:       map[int]*slot{},
 		spoiled:    map[string]struct{}{},
+		newer:      map[string]bool{},
 		changed:    map[string]struct{}{},
 	}
 }
@@ -89,6 +95,7 @@ func (f *Fold) Add(offset int64, r codec.Record) bool {
 	}
 	f.next = offset + 1
 	counts := f.add(offset, r)
+	f.noteFormat(r, counts)
 	f.settle()
 	return counts
 }
@@ -116,10 +123,10 @@ func (f *Fold) add(offset int64, r codec.Record) bool {
 	case codec.Unknown:
 		f.counts.Unknown++
 		if r.Newer {
-			// An older program does not write over what a newer one wrote.
 			f.counts.Newer++
-			return false
 		}
+		// Rubbish, a stranger's or a newer program's: compaction takes the good one under
+		// it. Where a newer program owns, nobody heals (see Newer).
 		f.lose(offset, r.TableKey)
 	}
 	return false
@@ -139,6 +146,9 @@ func (f *Fold) stale(epoch viewkeeper.Epoch) bool {
 func (f *Fold) addFence(offset int64, r *codec.Fence) {
 	f.epochBase = max(f.epochBase, r.EpochBase)
 	if epoch := FenceEpoch(r, offset); epoch > f.epoch {
+		if f.fence != nil {
+			delete(f.newer, f.fence.Key()) // that owner is no more
+		}
 		f.epoch, f.fence, f.fenceAt, f.fenceLost = epoch, r, offset, false
 	}
 }
@@ -161,11 +171,15 @@ func (f *Fold) addCommit(offset int64, r *codec.Commit) bool {
 		}
 		return false
 	}
-	f.commitMark.counted = offset + 1
 	f.epochBase = max(f.epochBase, r.EpochBase)
 	if c := f.commit; c != nil && less(r.Epoch, r.Version, c.Epoch, c.Version) {
-		return true
+		// An old copy, written again by a stranger: compaction would keep that.
+		f.counts.Stale++
+		f.commitMark.spoiled = offset + 1
+		f.spoiled[codec.KeyCommit] = struct{}{}
+		return false
 	}
+	f.commitMark.counted = offset + 1
 	f.commit = r
 	if f.collecting {
 		f.commits = f.commits[:0] // those before are in the decisions topic
@@ -201,6 +215,11 @@ func (f *Fold) addRow(offset int64, r codec.Row) bool {
 		return false
 	}
 	row := f.row(key)
+	if row.above(r.Row) {
+		f.counts.Stale++ // an old copy, as of a commit row
+		f.spoilRow(offset, key)
+		return false
+	}
 	row.counted = offset + 1
 	if !row.hasRecorded || r.Version > row.recorded {
 		row.recorded, row.hasRecorded = r.Version, true
@@ -224,6 +243,19 @@ func (f *Fold) show(key string, row *row, r viewkeeper.Row) {
 	if !sameRow(was, &r) {
 		f.changed[key] = struct{}{}
 	}
+}
+
+// above reports whether a row that counts and was seen before comes after r.
+func (r *row) above(other viewkeeper.Row) bool {
+	if v := r.visible; v != nil && less(other.Epoch, other.Version, v.Epoch, v.Version) {
+		return true
+	}
+	for _, h := range r.held {
+		if less(other.Epoch, other.Version, h.Epoch, h.Version) {
+			return true
+		}
+	}
+	return false
 }
 
 // sameRow reports whether two rows say the same, whoever wrote them. A drop row of

@@ -17,6 +17,10 @@ type Input struct {
 	Committed int64
 	// DecisionsEnd is the end of the decisions topic.
 	DecisionsEnd int64
+	// TableBegin is the offset that the table begins with.
+	TableBegin int64
+	// NewerOwner is what Fold.NewerOwner says.
+	NewerOwner string
 }
 
 // Claim says whether a catalog may be owned.
@@ -30,11 +34,20 @@ const (
 	ClaimTableBehind          // offsets beyond the commit row are committed
 	ClaimOtherTopic           // the commit row is of another definitions topic
 	ClaimInputEnd             // the definitions topic ends before what was decided
+	ClaimTableTruncated       // the table's first records were deleted
+	ClaimNewerOwner           // a newer program owns, or has, see Fold.NewerOwner
 )
 
 // CheckClaim is rule 4: judging goes on from the counting commit row, and what the
-// brokers say is only a check. It gives the next offset to judge.
+// brokers say is only a check. Rows whose records were deleted are not missed by anybody,
+// so that a table without its beginning is not gone on from. It gives the next offset to judge.
 func CheckClaim(c *codec.Commit, in Input) (next int64, _ Claim) {
+	switch {
+	case in.TableBegin > 0:
+		return 0, ClaimTableTruncated
+	case in.NewerOwner != "":
+		return 0, ClaimNewerOwner
+	}
 	if c == nil {
 		// A first start only where nobody was before.
 		switch {

@@ -37,10 +37,12 @@ func (f *Fold) addIDs(offset int64, r *codec.IDs) bool {
 		return false
 	}
 	s := f.slot(r.Slot)
-	s.counted = offset + 1
 	if s.record && less(r.Epoch, r.Version, s.epoch, s.version) {
-		return true
+		f.counts.Stale++ // an old copy, as of a commit row
+		f.spoilSlot(offset, r.Slot)
+		return false
 	}
+	s.counted = offset + 1
 	later := s.ids
 	s.ids = nil
 	if wellFormed(r) {

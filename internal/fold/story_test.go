@@ -23,6 +23,7 @@ import (
 //	  ids v=3 e=1 ids=x@3
 //	  beat v=3 e=1
 //	  tomb KEY, junk KEY, newer KEY
+//	  format=n goes with fences, commit rows and rows
 //	end n                   the end was asked for now and is n
 //	show                    what the fold says
 //	take                    what became visible
@@ -105,6 +106,9 @@ func show(b *strings.Builder, f *Fold) {
 	if f.FenceLost() {
 		fmt.Fprintln(b, "the fence is lost")
 	}
+	if newer := f.Newer(); newer != nil {
+		fmt.Fprintf(b, "newer: %s; an owner: %q\n", strings.Join(newer, " "), f.NewerOwner())
+	}
 }
 
 func rowText(r viewkeeper.Row) string {
@@ -171,9 +175,9 @@ func parseRecord(t testing.TB, line string, next int64) (int64, codec.Record) {
 	version, epoch := viewkeeper.Version(num("v")), viewkeeper.Epoch(num("e"))
 	switch fields[0] {
 	case "fence":
-		return offset, &codec.Fence{Nonce: what, EpochBase: viewkeeper.Epoch(num("base"))}
+		return offset, &codec.Fence{Nonce: what, EpochBase: viewkeeper.Epoch(num("base")), Format: int(num("format"))}
 	case "commit":
-		c := &codec.Commit{Version: version, Epoch: epoch, EpochBase: viewkeeper.Epoch(num("base")), IDs: parseIDs(t, args["ids"])}
+		c := &codec.Commit{Version: version, Epoch: epoch, EpochBase: viewkeeper.Epoch(num("base")), IDs: parseIDs(t, args["ids"]), Format: int(num("format"))}
 		for _, text := range split(args["rows"]) {
 			drop := strings.HasSuffix(text, "-")
 			name, v, _ := strings.Cut(strings.TrimSuffix(text, "-"), "@")
@@ -181,7 +185,9 @@ func parseRecord(t testing.TB, line string, next int64) (int64, codec.Record) {
 		}
 		return offset, c
 	case "row":
-		return offset, codec.Row{Row: makeRow(what, version, epoch, args["drop"] != "", args["sql"])}
+		r := makeRow(what, version, epoch, args["drop"] != "", args["sql"])
+		r.Format = int(num("format"))
+		return offset, codec.Row{Row: r}
 	case "ids":
 		ids := parseIDs(t, args["ids"])
 		return offset, &codec.IDs{Slot: codec.Slot(version), Version: version, Epoch: epoch, IDs: ids}
