@@ -312,8 +312,8 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 		a.degraded[viewkeeper.ReasonTopicRecreated] = fmt.Sprintf("the topic %s was made anew: its id is %s, the catalog counts in %s; accept it with viewkeeper topics adopt",
 			n.topics.Definitions(), h.definitionsID, c.DefinitionsTopic)
 	}
-	if newer := s.fold.Counts().Newer; newer > 0 {
-		a.degraded[viewkeeper.ReasonUnknownRecords] = fmt.Sprintf("%d records of the table are of a newer format; upgrade this node", newer)
+	if newer := s.fold.Newer(); len(newer) > 0 {
+		a.degraded[viewkeeper.ReasonUnknownRecords] = fmt.Sprintf("%d records of the table, the first is %s, are of a newer format than this program's; they are served as far as they are known here; upgrade this node", len(newer), newer[0])
 	}
 	f := n.reg.Current()
 	if failures := f.Failures(); len(failures) > 0 {

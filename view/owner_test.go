@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ type owner struct {
 	baseDigest string
 	// noDecisions leaves the decisions topic alone.
 	noDecisions bool
+	// newer makes it one of the next format, with fields that this program does not know.
+	newer bool
 	// rows are those that it wrote last, by view; last is its last commit row.
 	rows map[string]viewkeeper.Row
 	last *codec.Commit
@@ -76,6 +79,9 @@ func (o *owner) put(r codec.Record) int64 {
 func (o *owner) raw(topic, key string, value []byte, headers ...codec.Header) int64 {
 	o.t.Helper()
 	m := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key)}
+	if rest, ok := bytes.CutPrefix(value, []byte(`{"format":1,`)); ok && o.newer {
+		value = append([]byte(`{"format":2,"later":{"more":[1]},`), rest...)
+	}
 	if value != nil {
 		m.Value = sarama.ByteEncoder(value)
 	}
