@@ -137,10 +137,10 @@ func (w *world) Decisions(_ context.Context, q DecisionQuery) (DecisionPage, err
 
 func (w *world) HistoryLength(viewkeeper.Name) int { return 1 }
 
-func (w *world) Nodes() []viewkeeper.Status {
+func (w *world) Nodes() []viewkeeper.NodeStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.nodes
+	return viewkeeper.CompareNodes(w.nodes, viewkeeper.FleetView{})
 }
 
 func (w *world) WaitFleet(ctx context.Context, v viewkeeper.Version) (reached, missing []string, err error) {

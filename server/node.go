@@ -40,8 +40,8 @@ type Node interface {
 	// HistoryLength counts the decisions known here about the name.
 	HistoryLength(name viewkeeper.Name) int
 
-	// Nodes is the status of every live node.
-	Nodes() []viewkeeper.Status
+	// Nodes is the status of every live node, compared with the rest.
+	Nodes() []viewkeeper.NodeStatus
 
 	// WaitFleet waits until every live node has v, and tells who has it and who
 	// has not. A node that leaves during the wait stops counting. The error is the

@@ -28,7 +28,8 @@ func (s *Server) getStatus(w http.ResponseWriter, r *http.Request) *Problem {
 	return nil
 }
 
-// getNodes lists every live node, from the nodes topic. With min_version it waits
+// getNodes lists every live node, from the nodes topic, with how it compares with the
+// others. With min_version it waits
 // first until all of them have that version, up to timeout.
 func (s *Server) getNodes(w http.ResponseWriter, r *http.Request) *Problem {
 	p := params{r: r}
@@ -43,11 +44,12 @@ func (s *Server) getNodes(w http.ResponseWriter, r *http.Request) *Problem {
 			return problemf(http.StatusGatewayTimeout, CodeTimeout, "not every live node reached version %s in %s; missing: %s", v, timeout, strings.Join(missing, ", "))
 		}
 	}
-	list := []viewkeeper.Status{}
+	list := []viewkeeper.NodeStatus{}
 	for _, st := range s.cfg.Node.Nodes() {
-		list = append(list, normalized(st))
+		st.Status = normalized(st.Status)
+		list = append(list, st)
 	}
-	writeJSON(w, http.StatusOK, map[string][]viewkeeper.Status{"nodes": list})
+	writeJSON(w, http.StatusOK, map[string][]viewkeeper.NodeStatus{"nodes": list})
 	return nil
 }
 

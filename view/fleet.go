@@ -39,9 +39,19 @@ type fleet struct {
 	// sawOwn says that a record of this run was read; double is when the broker last
 	// took one of another run under this node's id after that. Before it they are
 	// those of runs that are over.
-	sawOwn  bool
-	double  time.Time
+	sawOwn bool
+	double time.Time
+	// highs are the versions that were the highest, each with the time at which it
+	// became so: the first is older than `live`, which is also how long a node may be
+	// behind before it lags.
+	highs   []high
 	changed signal
+}
+
+// high is a version that became the highest that is known.
+type high struct {
+	version viewkeeper.Version
+	at      time.Time
 }
 
 type member struct {
@@ -77,6 +87,31 @@ func (f *fleet) read(key string, value []byte, stamp, now time.Time) {
 	case f.sawOwn && s.Instance != "":
 		f.double = stamp
 	}
+}
+
+// highest takes the highest version that is known now, of the table or of a live node,
+// and gives the one that was known a while ago.
+func (f *fleet) highest(v viewkeeper.Version, now time.Time) (before viewkeeper.Version) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	// Who claimed a higher one and is gone was not right.
+	for len(f.highs) > 0 && f.highs[len(f.highs)-1].version > v {
+		f.highs = f.highs[:len(f.highs)-1]
+	}
+	if n := len(f.highs); n == 0 || f.highs[n-1].version < v {
+		// One in a tenth is enough, else a busy catalog's would be many.
+		if n > 1 && now.Sub(f.highs[n-2].at) < f.live/10 {
+			f.highs = f.highs[:n-1]
+		}
+		f.highs = append(f.highs, high{v, now})
+	}
+	for len(f.highs) > 1 && now.Sub(f.highs[1].at) >= f.live {
+		f.highs = f.highs[1:]
+	}
+	if h := f.highs[0]; now.Sub(h.at) >= f.live {
+		return h.version
+	}
+	return 0
 }
 
 // isDouble reports whether another process writes under this node's id. A process
@@ -129,12 +164,24 @@ func (f *fleet) differs(self string, v viewkeeper.Version, digest string, now ti
 	return ""
 }
 
-// Nodes is the status of every live node, sorted by name, and a channel that is
-// closed when that list may have changed.
-func (n *Node) Nodes() ([]viewkeeper.Status, <-chan struct{}) {
+// Nodes is the status of every live node, sorted by name and compared with the rest,
+// and a channel that is closed when that list may have changed.
+func (n *Node) Nodes() ([]viewkeeper.NodeStatus, <-chan struct{}) {
+	now := time.Now()
 	c := n.fleet.changed.C()
-	all, _ := n.fleet.members(time.Now())
-	return all, c
+	all, _ := n.fleet.members(now)
+	var known viewkeeper.FleetView
+	n.mu.Lock()
+	if s := n.accepted; s != nil {
+		known.Version = s.fold.Version()
+		_, known.BaseDigest = ownersBase(s)
+	}
+	n.mu.Unlock()
+	for _, s := range all {
+		known.Version = max(known.Version, s.Version)
+	}
+	known.Before = n.fleet.highest(known.Version, now)
+	return viewkeeper.CompareNodes(all, known), c
 }
 
 // WaitFleet waits until every live node has a version. It returns the nodes that

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/viewkeeper/viewkeeper"
 )
@@ -94,6 +97,104 @@ func TestADifferentDigestIsReported(t *testing.T) {
 	n.sees("n1")
 }
 
+// What is wrong with one node is seen from any other: in the list, and as numbers.
+func TestTheFleetIsSeenFromAnyNode(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.baseDigest = base(t, nil).Engine().BaseDigest
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	o.accept("", view("w", "SELECT b FROM t"))
+	clocks := fast()
+	clocks.live = time.Second
+	cfg := config(t, b.Addr(), "n1")
+	numbers := prometheus.NewPedanticRegistry()
+	cfg.Registerer = numbers
+	n := run(t, cfg, clocks)
+	n.ready()
+	n.sees("n1")
+	own := n.Status().Digest
+	others := []viewkeeper.Status{
+		{Node: "behind", Version: 1, Ready: true},
+		{Node: "other-rows", Version: 2, Digest: "x", Ready: true},
+		{Node: "same-rows", Version: 2, Digest: own, Ready: true},
+		{Node: "other-base", Version: 2, Digest: own, BaseDigest: "x", Degraded: []string{viewkeeper.ReasonBaseDiffers}, Ready: true},
+		{Node: "stale", Version: 2, StaleFor: 400, ReadyReasons: []string{viewkeeper.ReasonStale}},
+		{Node: "broken", Version: 2, Digest: own, Broken: 3, Ready: true},
+	}
+	var said time.Time
+	say := func() {
+		if time.Since(said) < 200*time.Millisecond {
+			return
+		}
+		said = time.Now()
+		for _, s := range others {
+			value, _ := json.Marshal(s)
+			o.raw(topics.Nodes(), s.Node, value)
+		}
+	}
+	faults := func(s viewkeeper.NodeStatus) (is []string) {
+		for what, yes := range map[string]bool{"lag": s.Lag > 0, "lagging": s.Lagging, "digest": s.DigestDiffers, "base": s.BaseDiffers, "broken": s.Broken > 0, "stale": s.StaleFor > 0, "not ready": !s.Ready} {
+			if yes {
+				is = append(is, what)
+			}
+		}
+		slices.Sort(is)
+		return is
+	}
+	want := map[string][]string{"n1": nil, "behind": {"lag", "lagging"}, "other-rows": {"digest"}, "same-rows": nil, "other-base": {"base"}, "stale": {"not ready", "stale"}, "broken": {"broken"}}
+	var got map[string][]string
+	n.until("what is wrong with each", func() bool {
+		say()
+		all, _ := n.Nodes()
+		got = map[string][]string{}
+		for _, s := range all {
+			got[s.Node] = faults(s)
+		}
+		return reflect.DeepEqual(got, want)
+	})
+	values := gather(t, numbers)
+	for name, want := range map[string]float64{
+		"viewkeeper_fleet_nodes": 7, "viewkeeper_fleet_lagging": 1, "viewkeeper_fleet_lag_versions": 1, "viewkeeper_fleet_digest_mismatch": 1,
+		"viewkeeper_fleet_base_mismatch": 1, "viewkeeper_fleet_broken": 1, "viewkeeper_fleet_stale": 1, "viewkeeper_fleet_not_ready": 1,
+		"viewkeeper_degraded{DIGEST_DIFFERS}": 1, "viewkeeper_degraded{KAFKA_AWAY}": 0, "viewkeeper_not_ready{STALE}": 0, "viewkeeper_ready": 1,
+	} {
+		if is, ok := values[name]; !ok || is != want {
+			t.Errorf("%s is %v, want %v", name, is, want)
+		}
+	}
+	// Each reason has a series in each of the two, also those that never were.
+	for _, code := range viewkeeper.Reasons() {
+		for _, name := range []string{"viewkeeper_degraded", "viewkeeper_not_ready"} {
+			if _, ok := values[name+"{"+code+"}"]; !ok {
+				t.Errorf("%s has no series for %s", name, code)
+			}
+		}
+	}
+}
+
+// gather gives the value of each series; one with a reason has it in its name.
+func gather(t *testing.T, from prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "reason" {
+					name += "{" + l.GetValue() + "}"
+				}
+			}
+			values[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return values
+}
+
 // Two nodes with one id: each sees its record written over by the other, and says so
 // until the other is gone.
 func TestOneNodeIDTwice(t *testing.T) {
@@ -168,19 +269,19 @@ func TestStatusIsPublishedAtOnceAndNotTooOften(t *testing.T) {
 	clocks.publishMin, clocks.publishMax = 300*time.Millisecond, time.Hour
 	clocks.noOwner = time.Hour
 	n := run(t, config(t, b.Addr(), "n1"), clocks)
-	published := func(ok func(viewkeeper.Status) bool) {
+	published := func(ok func(viewkeeper.NodeStatus) bool) {
 		t.Helper()
 		n.until("a published status", func() bool {
 			all, _ := n.Nodes()
 			return len(all) == 1 && ok(all[0])
 		})
 	}
-	published(func(s viewkeeper.Status) bool { return s.Ready })
+	published(func(s viewkeeper.NodeStatus) bool { return s.Ready })
 	before := nodesEnd(t, b.Addr())
 	for i := range 200 {
 		n.SetDegraded(viewkeeper.ReasonEngineDown, fmt.Sprint("time ", i))
 	}
-	published(func(s viewkeeper.Status) bool { return s.Details[viewkeeper.ReasonEngineDown] == "time 199" })
+	published(func(s viewkeeper.NodeStatus) bool { return s.Details[viewkeeper.ReasonEngineDown] == "time 199" })
 	if written := nodesEnd(t, b.Addr()) - before; written > 3 {
 		t.Errorf("%d records for changes that came together", written)
 	}

@@ -51,7 +51,7 @@ func newMetrics(n *Node, reg prometheus.Registerer) (*metrics, error) {
 		gauge("catalog_version", "Catalog version of the factory that is served.", func() float64 { return float64(n.reg.Current().Version()) }),
 		gauge("definitions", "Definitions in the factory.", func() float64 { return float64(n.reg.Current().Len()) }),
 		gauge("definitions_broken", "Definitions that do not build here.", func() float64 { return float64(len(n.reg.Current().Failures())) }),
-		newHealthCollector(n, labels),
+		newHealthCollector(n, labels), newFleetCollector(n, labels),
 		gauge("view_state", "State of goka's view: 0 idle, 1 initializing, 2 connecting, 3 catching up, 4 running.", func() float64 { return float64(n.State()) }),
 		gauge("statements_pending", "Statements that were seen and are not decided.", func() float64 { return float64(n.Pending()) }),
 	} {

@@ -49,7 +49,7 @@ func (n nodeDoor) Decisions(ctx context.Context, q server.DecisionQuery) (server
 	return server.DecisionPage(page), err
 }
 
-func (n nodeDoor) Nodes() []viewkeeper.Status {
+func (n nodeDoor) Nodes() []viewkeeper.NodeStatus {
 	nodes, _ := n.Node.Nodes()
 	return nodes
 }

@@ -70,7 +70,8 @@ func SystemTables() []SystemTable {
 			"view_state", text, "ready", "BOOLEAN", "ready_reasons", names, "degraded", names,
 			"details", "MAP(VARCHAR, VARCHAR)", "stale_for", "DOUBLE", "definitions", "BIGINT",
 			"broken", "BIGINT", "broken_definitions", names, "owner", text, "epoch", number,
-			"engine", text, "base_digest", text, "at", timestamp),
+			"engine", text, "base_digest", text, "at", timestamp, "since", timestamp,
+			"lag", number, "lagging", "BOOLEAN", "digest_differs", "BOOLEAN", "base_differs", "BOOLEAN"),
 		table("settings", "name", text, "value", text, "source", text),
 	}
 }
