@@ -3,6 +3,7 @@
 GO      ?= go
 DIR     ?= viewkeeper-dev
 ONCE    ?=
+FUZZ    ?= 2s
 export CGO_ENABLED = 1
 
 # The tag, or what is on the way to one; and the commit, which a checkout without git does not have.
@@ -10,7 +11,7 @@ VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo 0.1.0-dev)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)$(shell git diff --quiet HEAD 2>/dev/null || echo +changes)
 LDFLAGS  = -X main.stampedVersion=$(VERSION) -X main.stampedCommit=$(COMMIT)
 
-.PHONY: build run test lint unit e2e clean
+.PHONY: build run test lint unit fuzz e2e clean
 
 build: ## the binary, bin/viewkeeper
 	@scripts/need $(GO) cc
@@ -19,7 +20,7 @@ build: ## the binary, bin/viewkeeper
 run: build ## dev with two nodes on the sample lake, and a story; ONCE=1 ends after the story
 	$(GO) run ./examples/nycflights13 -viewkeeper bin/viewkeeper -dir $(DIR) $(if $(ONCE),-once)
 
-test: lint unit e2e ## everything: lint, unit tests with the race detector, end to end on real Apache Kafka
+test: lint unit fuzz e2e ## everything: lint, unit tests with the race detector, a short fuzz, end to end on real Apache Kafka
 	@echo "make test: all passed"
 
 lint: ## vet, gofmt, staticcheck, the house rules
@@ -32,6 +33,10 @@ lint: ## vet, gofmt, staticcheck, the house rules
 unit: ## unit tests with the race detector
 	@scripts/need $(GO) cc
 	$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v -e /e2e -e /internal/lint)
+
+fuzz: ## every fuzz target for FUZZ each, 2s by default; FUZZ=10m looks further
+	@scripts/need $(GO) cc
+	GO='$(GO)' scripts/fuzz $(FUZZ)
 
 e2e: build ## end-to-end tests on real Apache Kafka: on one broker, and e2e/cluster on three
 	@scripts/need java python3 kcat

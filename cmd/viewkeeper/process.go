@@ -68,7 +68,7 @@ func (a *app) engineConfig(log *slog.Logger) (engine.Config, error) {
 	}
 	cfg.ResidentLimit = limit
 	cfg.Options.Threads = a.Threads
-	cfg.Options.Limits = duckdb.Limits{Nesting: a.MaxNesting, Joins: a.MaxJoins}
+	cfg.Options.Limits = duckdb.Limits{Nesting: a.MaxNesting, Joins: a.MaxJoins, Layers: a.MaxLayers}
 	return cfg, nil
 }
 

@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -42,7 +43,22 @@ func (p *Planner) bind(ctx context.Context, q registry.Query) (registry.Bound, e
 }
 
 // plan gives the columns of a query that is through the gate, in its own names.
-func (p *Planner) plan(ctx context.Context, w *walker, text string, places ddl.OffsetMap) ([]viewkeeper.Column, *registry.PlanError, error) {
+//
+// With the optimizer off the engine (1.5.6) crashes on an ASOF join over another one;
+// such a query, which is rare, is planned with it, under the same timer.
+func (p *Planner) plan(ctx context.Context, w *walker, text string, places ddl.OffsetMap) (columns []viewkeeper.Column, refusal *registry.PlanError, err error) {
+	if w.asof {
+		if err := p.scratch.conn.exec(ctx, "PRAGMA enable_optimizer"); err != nil {
+			return nil, nil, err
+		}
+		defer func() {
+			err = errors.Join(err, p.scratch.conn.exec(context.WithoutCancel(ctx), "PRAGMA disable_optimizer"))
+		}()
+	}
+	return p.planned(ctx, w, text, places)
+}
+
+func (p *Planner) planned(ctx context.Context, w *walker, text string, places ddl.OffsetMap) ([]viewkeeper.Column, *registry.PlanError, error) {
 	st, err := p.scratch.conn.prepare(ctx, text)
 	if err != nil {
 		refusal, err := w.refusal(err, places.Source)

@@ -81,11 +81,25 @@ func (w *walker) refusal(err error, source func(int) int) (*registry.PlanError, 
 	if at > len(w.text) {
 		at = -1
 	}
+	if tooDeep(e.Message) {
+		return &registry.PlanError{Code: viewkeeper.CodeComplexity, Message: tooDeepMessage, At: at}, nil
+	}
 	message := w.gate.lake.hide(tidy(e.Message))
 	if viewkeeper.Fold(e.Type) == "permission" {
 		return w.unreadable(message), nil
 	}
 	return &registry.PlanError{Code: viewkeeper.CodeBind, Message: message, At: w.locate(at, message)}, nil
+}
+
+// tooDeepMessage is said in place of what the engine says when its parser's stack or
+// its own limit on expressions ends: "memory exhausted", and a setting that nobody
+// here can change.
+const tooDeepMessage = "expressions are nested deeper than the engine reads; write the query flatter"
+
+// tooDeep reports whether the engine's message is about the depth of a text.
+func tooDeep(message string) bool {
+	return strings.HasPrefix(message, "memory exhausted") || strings.Contains(message, "expression depth limit") ||
+		strings.HasPrefix(message, "Maximum tree depth")
 }
 
 // lostEngine gives the LostError that an error of the engine comes to, or nil. After

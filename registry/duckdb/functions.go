@@ -113,6 +113,8 @@ type functions struct {
 	scalar map[string]judgement // scalar functions, aggregates and window functions
 	table  map[string]judgement
 	macros map[string][]engineMacro // the engine's own macros
+	// aggregates holds the names of aggregates.
+	aggregates map[string]bool
 }
 
 // engineMacro is one overload of a macro of the engine's own.
@@ -131,7 +133,7 @@ func loadFunctions(ctx context.Context, c *conn) (*functions, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &functions{scalar: map[string]judgement{}, table: map[string]judgement{}, macros: map[string][]engineMacro{}}
+	f := &functions{scalar: map[string]judgement{}, table: map[string]judgement{}, macros: map[string][]engineMacro{}, aggregates: map[string]bool{}}
 	judged := judgements()
 	for _, row := range rows {
 		name, kind, stability := viewkeeper.Fold(row[0]), row[1], row[2]
@@ -148,6 +150,9 @@ func loadFunctions(ctx context.Context, c *conn) (*functions, error) {
 			}
 			f.macros[name] = append(f.macros[name], m)
 		case "scalar", "aggregate":
+			if kind == "aggregate" {
+				f.aggregates[name] = true
+			}
 			switch {
 			case known:
 			case strings.HasPrefix(name, "__internal"):

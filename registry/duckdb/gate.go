@@ -97,7 +97,7 @@ func (g *gate) walk(ctx context.Context, text string, m mode) (*walker, *registr
 	if refusal := oneStatement(text, tokens); refusal != nil {
 		return nil, refusal, nil
 	}
-	node, refusal, err := g.tree(ctx, text, tokens)
+	node, refusal, err := g.tree(ctx, text, tokens, m)
 	if err != nil || refusal != nil {
 		return nil, refusal, err
 	}
@@ -107,7 +107,7 @@ func (g *gate) walk(ctx context.Context, text string, m mode) (*walker, *registr
 }
 
 // tree gives the syntax tree of a text that has one statement.
-func (g *gate) tree(ctx context.Context, text string, tokens []token) (object, *registry.PlanError, error) {
+func (g *gate) tree(ctx context.Context, text string, tokens []token, m mode) (object, *registry.PlanError, error) {
 	rows, err := g.serialize.query(ctx, text)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -130,7 +130,7 @@ func (g *gate) tree(ctx context.Context, text string, tokens []token) (object, *
 	}
 	switch {
 	case s.Error && s.ErrorType == "not implemented":
-		return nil, g.notSelect(text, tokens), nil
+		return nil, g.notSelect(text, tokens, m), nil
 	case s.Error:
 		return nil, syntaxError(s, text, tokens), nil
 	case len(s.Statements) != 1:
@@ -160,7 +160,7 @@ func oneStatement(text string, tokens []token) *registry.PlanError {
 
 // notSelect says what a statement is that json_serialize_sql does not take: no
 // SELECT, or a PIVOT whose values the engine would have to look up first.
-func (g *gate) notSelect(text string, tokens []token) *registry.PlanError {
+func (g *gate) notSelect(text string, tokens []token, m mode) *registry.PlanError {
 	first := tokens[0]
 	for _, t := range tokens {
 		if !t.is(text, "(") {
@@ -173,8 +173,11 @@ func (g *gate) notSelect(text string, tokens []token) *registry.PlanError {
 	}
 	for _, t := range tokens {
 		if t.is(text, "pivot") || t.is(text, "pivot_wider") {
-			return planErrorf(viewkeeper.CodeNotAllowed, t.at, "a PIVOT whose values come from the data can't be used in a view, since its columns would change with it; "+
-				"list the values: PIVOT ... ON column IN (val1, val2, ...)")
+			why := "can't be used in a view, since its columns would change with it"
+			if m == forQuery {
+				why = "would take two queries, the first for its columns"
+			}
+			return planErrorf(viewkeeper.CodeNotAllowed, t.at, "a PIVOT whose values come from the data %s; list the values: PIVOT ... ON column IN (val1, val2, ...)", why)
 		}
 	}
 	for _, t := range tokens {
@@ -224,8 +227,8 @@ func syntaxError(s *syntax, text string, tokens []token) *registry.PlanError {
 		// Mixed kinds of parameters; one would be too many.
 		code, at = viewkeeper.CodeNotAllowed, (&walker{text: text, tokens: tokens}).parameterAt()
 		message = "parameters are left in; write their values"
-	case strings.Contains(message, "expression depth"):
-		code = viewkeeper.CodeComplexity
+	case tooDeep(message):
+		code, message = viewkeeper.CodeComplexity, tooDeepMessage
 	case strings.Contains(message, "locking clause"):
 		message = "FOR UPDATE and FOR SHARE lock rows, and there is nothing to lock; leave it out"
 		at = (&walker{text: text, tokens: tokens}).wordAt("for")

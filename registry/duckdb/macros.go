@@ -47,7 +47,7 @@ func (b *baseCatalog) addMacro(ctx context.Context, g *gate, s *baseStatement) e
 		if !part.table {
 			text = "SELECT " + text
 		}
-		node, refusal, err := g.tree(ctx, text, lex(text))
+		node, refusal, err := g.tree(ctx, text, lex(text), forBase)
 		switch {
 		case err != nil:
 			return err
@@ -65,7 +65,7 @@ func (b *baseCatalog) addMacro(ctx context.Context, g *gate, s *baseStatement) e
 		for _, p := range part.parameters {
 			par := parameter{name: viewkeeper.Fold(p.name)}
 			if p.fallback != "" {
-				node, refusal, err := g.tree(ctx, "SELECT "+p.fallback, lex("SELECT "+p.fallback))
+				node, refusal, err := g.tree(ctx, "SELECT "+p.fallback, lex("SELECT "+p.fallback), forBase)
 				if err != nil {
 					return err
 				}
@@ -129,7 +129,7 @@ func (g *gate) judgeEngineMacro(m engineMacro, e *engineMacroCost) judgement {
 	if !m.table {
 		text = "SELECT " + text
 	}
-	node, refusal, err := g.tree(context.Background(), text, lex(text))
+	node, refusal, err := g.tree(context.Background(), text, lex(text), forBase)
 	if err != nil || refusal != nil {
 		return judgement{standing: refused, reason: ownInternals}
 	}

@@ -87,7 +87,7 @@ func (p *Planner) mergeText(ctx context.Context, m registry.Merge) (func(table s
 	if refusal != nil {
 		return nil, refusal.Message, nil
 	}
-	tree, refusal, err := p.gate.tree(ctx, w.text, w.tokens)
+	tree, refusal, err := p.gate.tree(ctx, w.text, w.tokens, forDefinition)
 	if err != nil {
 		return nil, "", err
 	}

@@ -11,6 +11,7 @@ import (
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/registry"
 )
 
 // Options says what an engine holds and how much it may use.
@@ -40,6 +41,11 @@ type Limits struct {
 	Nesting int
 	// Joins is the most joins in one text, 50 when 0.
 	Joins int
+	// Layers is the most layers of aggregation, windows and EXISTS on one path of a
+	// client's query, registry.DefaultLimits' when 0: the optimizer's time is exponential
+	// in them. Those of a definition are the registry's to count, which knows what it
+	// reads.
+	Layers int
 }
 
 // Defaults of Limits.
@@ -58,6 +64,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Joins == 0 {
 		l.Joins = DefaultJoins
+	}
+	if l.Layers == 0 {
+		l.Layers = registry.DefaultLimits.Layers
 	}
 	return l
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	bindings "github.com/duckdb/duckdb-go-bindings"
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/registry"
 )
 
 // A batch is sent when it holds this many bytes or rows, or when its first row is
@@ -169,15 +169,20 @@ func (b *body) releaseLocked(err error) {
 	b.cancel(err)
 }
 
-// start takes the running result and works out its shape.
+// start takes the running result and works out its shape. What can't be sent is a
+// refusal.
 func (b *body) start() ([]viewkeeper.Column, error) {
 	var columns []viewkeeper.Column
 	var fields []arrow.Field
 	for i := range bindings.ColumnCount(&b.result) {
 		name := bindings.ColumnName(&b.result, i)
 		t, err := describeType(bindings.ColumnLogicalType(&b.result, i), b.server.keywords)
-		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", name, err)
+		var deep *registry.PlanError
+		switch {
+		case errors.As(err, &deep):
+			return nil, planErrorf(deep.Code, -1, "column %q: %s", name, deep.Message)
+		case err != nil:
+			return nil, planErrorf(CodeExecution, -1, "column %q: %v", name, err)
 		}
 		columns = append(columns, viewkeeper.Column{Name: name, Type: t.name})
 		fields = append(fields, arrow.Field{

@@ -63,6 +63,11 @@ func (g *queryGate) check(ctx context.Context, sql string) (*checkedQuery, error
 		}
 		return nil, q.shift(refusal)
 	}
+	w.finish()
+	if n, limit := w.out.Layers, g.gate.limits.Layers; n > limit {
+		return nil, planErrorf(viewkeeper.CodeComplexity, -1, "the query has %d layers of aggregation, window functions and EXISTS one in the other; the limit is %d; "+
+			"make a part of it a definition, or ask in two steps", n, limit)
+	}
 	q.walker = w
 	body, places := withFullPaths(w.text, w.files)
 	q.text, q.places = text[:q.start]+body, places

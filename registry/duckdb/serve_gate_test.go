@@ -62,6 +62,9 @@ func TestRefusedQueries(t *testing.T) {
 		{"SELECT write_log('x')", viewkeeper.CodeNotAllowed},
 		{"EXPLAIN ANALYZE SELECT write_log('x')", viewkeeper.CodeNotAllowed},
 		{"FROM (DESCRIBE SELECT write_log('x'))", viewkeeper.CodeNotAllowed},
+		{strings.Repeat("SELECT max(i) AS i FROM (", 13) + "FROM t" + strings.Repeat(")", 13), viewkeeper.CodeComplexity},
+		{"SELECT " + strings.Repeat("- ", 30000) + "1", viewkeeper.CodeComplexity},
+		{"SELECT " + strings.Repeat("NOT ", 30000) + "true", viewkeeper.CodeComplexity},
 	} {
 		_, err := s.Query(context.Background(), QueryRequest{SQL: c.sql})
 		var plan *registry.PlanError
@@ -72,6 +75,18 @@ func TestRefusedQueries(t *testing.T) {
 	r, err := s.Query(context.Background(), QueryRequest{SQL: "SELECT count(*) FROM t"})
 	if a := readAll(t, r, err); a.one(t) != "1" {
 		t.Fatal(a)
+	}
+}
+
+// What is refused in a query is not said of a view.
+func TestQueriesAreNotCalledViews(t *testing.T) {
+	s := openTestServer(t, Options{BaseSQL: "CREATE TABLE t (i INTEGER, s VARCHAR)"})
+	for _, sql := range []string{"PIVOT t ON s USING sum(i)", "SELECT 1; SELECT 2", "SELECT ?"} {
+		_, err := s.Query(context.Background(), QueryRequest{SQL: sql})
+		var plan *registry.PlanError
+		if !errors.As(err, &plan) || strings.Contains(plan.Message, "view") {
+			t.Errorf("%q: %v", sql, err)
+		}
 	}
 }
 

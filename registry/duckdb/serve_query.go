@@ -77,7 +77,7 @@ func (b *body) run(req QueryRequest) (*Result, error) {
 	}
 	columns, err := b.start()
 	if err != nil {
-		return nil, planErrorf(CodeExecution, -1, "%v", err)
+		return nil, err
 	}
 	return &Result{Version: at.version, Columns: columns, Body: b}, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	bindings "github.com/duckdb/duckdb-go-bindings"
+	"github.com/viewkeeper/viewkeeper"
 )
 
 // How each type of the engine is written in Arrow. What Arrow can say exactly it
@@ -57,7 +58,13 @@ type resultType struct {
 	// children are the members of a nested type: one for LIST, ARRAY and MAP (its
 	// entries).
 	children []*resultType
+	// depth is the nesting of the type: 1 for one that is not nested.
+	depth int
 }
+
+// maxResultDepth is how deep a column's type may be nested: Arrow's readers and
+// writers give up at 64, and a column is a level by itself.
+const maxResultDepth = 60
 
 // fixedTypes are the types whose vectors Arrow arrays can take over byte by byte.
 func fixedType(id bindings.Type) (name string, a arrow.DataType, width int) {
@@ -107,7 +114,7 @@ func fixedType(id bindings.Type) (name string, a arrow.DataType, width int) {
 // describeType reads a logical type, which it destroys.
 func describeType(logical bindings.LogicalType, keywords map[string]bool) (*resultType, error) {
 	defer bindings.DestroyLogicalType(&logical)
-	t := &resultType{id: bindings.GetTypeId(logical)}
+	t := &resultType{id: bindings.GetTypeId(logical), depth: 1}
 	t.name, t.arrow, t.width = fixedType(t.id)
 	if t.arrow == nil {
 		if err := t.describe(logical, keywords); err != nil {
@@ -209,6 +216,13 @@ func (t *resultType) describeNested(logical bindings.LogicalType, keywords map[s
 		}
 		names = append(names, name)
 		t.children = append(t.children, child)
+		t.depth = max(t.depth, child.depth+1)
+		if t.id == bindings.TypeMap {
+			t.depth = max(t.depth, child.depth+2) // its entries are structs
+		}
+		if t.depth > maxResultDepth {
+			return planErrorf(viewkeeper.CodeComplexity, -1, "its type is nested more than %d deep; take it apart, or cast it to VARCHAR", maxResultDepth)
+		}
 		return nil
 	}
 	switch t.id {

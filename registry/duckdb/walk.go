@@ -52,6 +52,7 @@ type walker struct {
 	types  map[string]bool
 	nodes  int
 	stars  int
+	asof   bool // an ASOF join was seen
 
 	position
 

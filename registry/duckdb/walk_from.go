@@ -79,6 +79,7 @@ func (w *walker) join(n object) []int {
 	right := w.from(child(n, "right"))
 	using := strs(n, "using_columns")
 	natural := str(n, "ref_type") == "NATURAL"
+	w.asof = w.asof || str(n, "ref_type") == "ASOF"
 	if w.scope >= 0 && (natural || len(using) > 0) {
 		s := &w.out.Scopes[w.scope]
 		s.Joins = append(s.Joins, registry.Join{Natural: natural, Using: using, Left: left, Right: right, At: location(n)})

@@ -6,7 +6,7 @@ import (
 )
 
 // selectNode walks one SELECT. Its layers count for what is under it: one for a
-// GROUP BY, one for window functions.
+// GROUP BY or aggregates without one, one for window functions.
 func (w *walker) selectNode(n object) {
 	if len(list(n, "group_sets")) > maxGroupSets {
 		w.refuse(viewkeeper.CodeComplexity, -1, "GROUP BY makes more than %d grouping sets", maxGroupSets)
@@ -18,7 +18,7 @@ func (w *walker) selectNode(n object) {
 		w.refuse(viewkeeper.CodeComplexity, -1, "a SELECT list has %d columns; the limit is %d", items, maxColumns)
 		return
 	}
-	if len(list(n, "group_expressions")) > 0 || str(n, "aggregate_handling") == "FORCE_AGGREGATES" {
+	if len(list(n, "group_expressions")) > 0 || str(n, "aggregate_handling") == "FORCE_AGGREGATES" || w.aggregates(n) {
 		w.layers++
 	}
 	if hasWindow(n) {
@@ -110,6 +110,26 @@ func hasWindow(n object) bool {
 			look(child(o, "expression"))
 		}
 	}
+	return found
+}
+
+// aggregates reports whether a SELECT computes an aggregate itself. One that a macro
+// of the base hides is not seen.
+func (w *walker) aggregates(n object) bool {
+	found := false
+	var look func(object)
+	look = func(e object) {
+		if str(e, "class") == "FUNCTION" && w.gate.functions.aggregates[viewkeeper.Fold(str(e, "function_name"))] {
+			found = true
+		}
+		if !found {
+			visitExpressions(e, look)
+		}
+	}
+	for _, e := range objects(n, "select_list") {
+		look(e)
+	}
+	look(child(n, "having"))
 	return found
 }
 

@@ -108,7 +108,11 @@ func (w *refWalk) set(s setExpr, at place) {
 }
 
 func (w *refWalk) selectNode(s *selectNode, at place) {
-	if len(s.groupBy) > 0 || s.groupAll {
+	computed := []expr{s.having}
+	for _, it := range s.items {
+		computed = append(computed, it.e)
+	}
+	if len(s.groupBy) > 0 || s.groupAll || aggregateIn(computed...) >= 0 {
 		at.layers++
 	}
 	w.out.Layers = max(w.out.Layers, at.layers)

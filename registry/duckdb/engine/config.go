@@ -23,7 +23,7 @@ type Config struct {
 	// CallTimeout bounds each call of a planner, and each Apply, whose context has
 	// no deadline: 10 s by default, 2 min for Apply. At the deadline, this or the
 	// context's, the child is killed, since much of the engine does not listen to
-	// interrupts.
+	// interrupts. The wait for an engine that is being started does not count.
 	CallTimeout time.Duration
 
 	// Grace is how long a call that was cancelled, or a query past its timeout, may
@@ -48,7 +48,8 @@ type Config struct {
 	// applies it again, and learns which. It must not wait for the engine.
 	Refused func()
 
-	faults bool // let a child fail when it is told to
+	faults bool           // let a child fail when it is told to
+	ended  func(*process) // for tests: told of each child that is gone
 }
 
 // The defaults of Config.
@@ -92,6 +93,9 @@ func (c Config) withDefaults(r role) Config {
 	}
 	if c.Refused == nil {
 		c.Refused = func() {}
+	}
+	if c.ended == nil {
+		c.ended = func(*process) {}
 	}
 	return c
 }

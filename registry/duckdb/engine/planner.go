@@ -78,11 +78,8 @@ func (p *Planner) Losses() int64 { return p.supervisor.losses() }
 func (p *Planner) call(ctx context.Context, method string, params, result any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.supervisor.cfg.CallTimeout)
-		defer cancel()
-	}
+	// The wait for an engine that is being started is not the call's time: its own
+	// bound ends it, with an error that says why there is no engine.
 	child, err := p.supervisor.acquire(ctx)
 	if err != nil {
 		return err
@@ -94,6 +91,11 @@ func (p *Planner) call(ctx context.Context, method string, params, result any) e
 		return before.lost
 	}
 	p.used = child
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.supervisor.cfg.CallTimeout)
+		defer cancel()
+	}
 	err = p.supervisor.roundTrip(ctx, child, method, params, result)
 	if registry.AsLost(err) != nil {
 		p.used = nil

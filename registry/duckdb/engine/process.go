@@ -29,6 +29,7 @@ type process struct {
 	started    time.Time
 	exited     chan struct{}       // closed when the process is gone
 	lost       *registry.LostError // how it ended; set before exited is closed
+	peak       int64               // its largest resident size in bytes, 0 when not known; set before exited is closed
 	retired    chan struct{}       // closed when it is to be replaced
 	retirement string              // why; set before retired is closed
 
@@ -83,7 +84,7 @@ func startProcess(cfg Config, r role, path string) (*process, error) {
 		cmd: cmd, socket: path, life: lifeWrite, log: cfg.Log.With("pid", cmd.Process.Pid),
 		started: time.Now(), exited: make(chan struct{}), retired: make(chan struct{}),
 	}
-	go p.watch(cfg.ResidentLimit, errRead)
+	go p.watch(cfg, errRead)
 	return p, nil
 }
 
@@ -117,7 +118,8 @@ func executable() string {
 
 // watch goes with the process to its end: its standard error, its resident size,
 // its death. It is the owner of all of the process's goroutines.
-func (p *process) watch(limit int64, stderr *os.File) {
+func (p *process) watch(cfg Config, stderr *os.File) {
+	limit := cfg.ResidentLimit
 	last := make(chan []string)
 	go func() { last <- p.follow(stderr) }()
 	stop := make(chan struct{})
@@ -134,12 +136,14 @@ func (p *process) watch(limit int64, stderr *os.File) {
 	lines := <-last
 	p.life.Close()
 	_ = os.Remove(p.socket)
+	p.peak = peakResident(p.cmd.ProcessState)
 
 	p.mu.Lock()
 	if p.lost = p.killed; p.lost == nil {
 		p.lost = &registry.LostError{Detail: deathText(err, lines)}
 	}
 	p.mu.Unlock()
+	cfg.ended(p)
 	close(p.exited)
 }
 

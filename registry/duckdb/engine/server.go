@@ -58,11 +58,6 @@ func (s *Server) References(sql string) []string { return duckdb.References(sql)
 func (s *Server) Apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.supervisor.cfg.CallTimeout)
-		defer cancel()
-	}
 	lost := 0
 	for {
 		p, err := s.applyOn(ctx, applyParams{Version: version, Reset: reset, Changes: changes})
@@ -96,6 +91,11 @@ func (s *Server) applyOn(ctx context.Context, params applyParams) (*process, err
 	defer p.leave()
 	if s.beforeApply != nil {
 		s.beforeApply(p)
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.supervisor.cfg.CallTimeout)
+		defer cancel()
 	}
 	return p, s.supervisor.roundTrip(ctx, p, methodApply, params, nil)
 }

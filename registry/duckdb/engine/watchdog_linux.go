@@ -50,3 +50,12 @@ func protect() {
 	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0)
 }
+
+// peakResident gives the largest resident size that a process had, now that it is
+// gone.
+func peakResident(state *os.ProcessState) int64 {
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		return usage.Maxrss << 10
+	}
+	return 0
+}
