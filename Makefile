@@ -4,6 +4,8 @@ GO      ?= go
 DIR     ?= viewkeeper-dev
 ONCE    ?=
 FUZZ    ?= 2s
+MINUTES ?= 20
+SEED    ?= 0
 export CGO_ENABLED = 1
 
 # The tag, or what is on the way to one; and the commit, which a checkout without git does not have.
@@ -11,7 +13,7 @@ VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo 0.1.0-dev)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)$(shell git diff --quiet HEAD 2>/dev/null || echo +changes)
 LDFLAGS  = -X main.stampedVersion=$(VERSION) -X main.stampedCommit=$(COMMIT)
 
-.PHONY: build run test lint unit fuzz e2e clean
+.PHONY: build run test lint unit fuzz e2e torture clean
 
 build: ## the binary, bin/viewkeeper
 	@scripts/need $(GO) cc
@@ -32,16 +34,20 @@ lint: ## vet, gofmt, staticcheck, the house rules
 
 unit: ## unit tests with the race detector
 	@scripts/need $(GO) cc
-	$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v -e /e2e -e /internal/lint)
+	$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v -e '/e2e$$' -e /e2e/internal -e /e2e/faults -e /e2e/cluster -e '/e2e/torture$$' -e /internal/lint)
 
 fuzz: ## every fuzz target for FUZZ each, 2s by default; FUZZ=10m looks further
 	@scripts/need $(GO) cc
 	GO='$(GO)' scripts/fuzz $(FUZZ)
 
-e2e: build ## end-to-end tests on real Apache Kafka: on one broker, and e2e/cluster on three
+e2e: build ## end-to-end tests on real Apache Kafka: on one broker, and e2e/cluster and e2e/torture on three
 	@scripts/need java python3 kcat
-	scripts/with-kafka 1 sh -c '$(GO) test -count=1 -p 1 -timeout 15m $$($(GO) list ./e2e/... | grep -v /e2e/cluster) && $(GO) test -count=1 -timeout 5m -run OnApacheKafka ./view'
-	scripts/with-kafka 3 $(GO) test -count=1 -timeout 15m ./e2e/cluster
+	scripts/with-kafka 1 sh -c '$(GO) test -count=1 -p 1 -timeout 15m $$($(GO) list ./e2e/... | grep -v -e /e2e/cluster -e /e2e/torture) && $(GO) test -count=1 -timeout 5m -run OnApacheKafka ./view'
+	scripts/with-kafka 3 $(GO) test -count=1 -p 1 -timeout 15m ./e2e/cluster ./e2e/torture
+
+torture: build ## a long run of e2e/torture: MINUTES=20 of clients under a nemesis, then the check of the history; SEED=n repeats its choices
+	@scripts/need java python3
+	scripts/with-kafka 3 $(GO) test -count=1 -timeout 24h -v -run TestTorture ./e2e/torture -minutes $(MINUTES) -seed $(SEED)
 
 clean:
 	rm -rf bin $(DIR)

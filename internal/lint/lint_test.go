@@ -44,6 +44,7 @@ var layers = map[string][]string{
 	"server":                  {"", "ddl", "codec", "registry", "server/internal/rowtext"},
 	"server/internal/rowtext": {},
 	"e2e/internal/fleet":      {""},
+	"e2e/torture/history":     {""},
 }
 
 // duckdbOnly is the engine's library: only the packages under registry/duckdb

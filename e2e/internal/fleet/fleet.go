@@ -178,3 +178,6 @@ func FreeAddr(t testing.TB) string {
 	defer l.Close()
 	return l.Addr().String()
 }
+
+// PID is the process id of a keeper; its children are the engines.
+func (p *Proc) PID() int { return p.cmd.Process.Pid }
