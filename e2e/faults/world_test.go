@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -400,4 +401,9 @@ func (w *world) proxy() *kafkaproxy.Proxy {
 	w.must(err)
 	w.t.Cleanup(p.Close)
 	return p
+}
+
+// newTicker ticks so many times a second.
+func newTicker(perSecond int) *time.Ticker {
+	return time.NewTicker(time.Second / time.Duration(perSecond))
 }
