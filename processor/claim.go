@@ -133,7 +133,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 			l.fail(err)
 		}
 	}()
-	end := func(ctx context.Context) (int64, error) { return l.admin.EndOffset(ctx, l.topics.Table()) }
+	end := func(ctx context.Context) (int64, error) { return l.admin.ReadableEnd(ctx, l.topics.Table()) }
 	o = &owner{
 		cfg: l.cfg, topics: l.topics, log: l.log, metrics: l.metrics, board: l.board, troubles: l.troubles, now: l.now,
 		ctx: ctx, stop: stop, session: session, sink: l.sink, load: l.load,

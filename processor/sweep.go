@@ -40,7 +40,7 @@ func (l *life) sweepNodes(o *owner) {
 
 // oldNodes gives a tombstone for each node whose last record is too old.
 func (l *life) oldNodes(ctx context.Context) ([]*sarama.ProducerMessage, error) {
-	end, err := l.admin.EndOffset(ctx, l.topics.Nodes())
+	end, err := l.admin.ReadableEnd(ctx, l.topics.Nodes())
 	if err != nil || end == 0 {
 		return nil, err
 	}

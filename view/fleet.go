@@ -218,7 +218,7 @@ func (n *Node) WaitFleet(ctx context.Context, v viewkeeper.Version) (reached, mi
 func (n *Node) followFleet(ctx context.Context) error {
 	var end int64
 	err := n.brokers.ask(ctx, func(a *kafka.Admin) (err error) {
-		end, err = a.EndOffset(ctx, n.topics.Nodes())
+		end, err = a.ReadableEnd(ctx, n.topics.Nodes())
 		return err
 	})
 	if err != nil {

@@ -224,7 +224,13 @@ func (n *Node) findEnd(ctx context.Context) (again time.Duration) {
 	var id string
 	var end int64
 	err := n.brokers.ask(ctx, func(a *kafka.Admin) (err error) {
-		id, end, err = a.EndOf(ctx, n.topics.Table())
+		if id, _, err = a.EndOf(ctx, n.topics.Table()); err != nil || id != known {
+			return err
+		}
+		if end, err = a.ReadableEnd(ctx, n.topics.Table()); err != nil {
+			return err
+		}
+		id, err = a.TopicID(ctx, n.topics.Table())
 		return err
 	})
 	if err != nil {

@@ -179,7 +179,7 @@ func (n *Node) historyGoal(ctx context.Context) (goal int, end int64, err error)
 		return 0, 0, nil // no commit row was seen yet
 	}
 	err = n.brokers.ask(ctx, func(a *kafka.Admin) (err error) {
-		end, err = a.EndOffset(ctx, n.topics.Decisions())
+		end, err = a.ReadableEnd(ctx, n.topics.Decisions())
 		return err
 	})
 	if err != nil {

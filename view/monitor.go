@@ -78,9 +78,14 @@ func (n *Node) look(ctx context.Context, settings bool) (behind bool, err error)
 		n.mu.Lock()
 		n.health.definitionsID = found[n.topics.Definitions()].ID
 		n.health.begin = begin
-		behind = end > s.fold.Next()
+		next := s.fold.Next()
 		n.mu.Unlock()
-		return nil
+		if end <= next {
+			return nil
+		}
+		end, err = a.ReadableEnd(ctx, n.topics.Table())
+		behind = end > next
+		return err
 	})
 	return behind, err
 }

@@ -102,7 +102,7 @@ func (c *topicsClient) submit(ctx context.Context, sub viewkeeper.Submission, qu
 		return nil, usagef("--id: %w", err)
 	}
 	// Decisions are looked for from here on, so nothing can be missed in between.
-	from, err := c.admin.EndOffset(ctx, c.Decisions())
+	from, err := c.admin.ReadableEnd(ctx, c.Decisions())
 	if err != nil {
 		return nil, kafkaFailure(err)
 	}
@@ -159,12 +159,8 @@ func (c *topicsClient) awaitDecision(ctx context.Context, sub viewkeeper.Submiss
 // follow reads on at the end of a topic.
 const follow = -1
 
-// idle is how long nothing may come before a read to an end gives up on it: the
-// records below the end may all be compacted away.
-const idle = 2 * time.Second
-
 // read gives the records of a topic from an offset on to each, until that returns
-// true, or up to the end given.
+// true, or up to the end given, which is one that can be read to.
 func (c *topicsClient) read(ctx context.Context, topic string, from, end int64, each func(*sarama.ConsumerMessage) (done bool)) error {
 	if end == 0 {
 		return nil
@@ -181,8 +177,6 @@ func (c *topicsClient) read(ctx context.Context, topic string, from, end int64, 
 		return fmt.Errorf("reading topic %s from offset %d: %w", topic, from, err)
 	}
 	defer partition.AsyncClose()
-	timer := time.NewTimer(idle)
-	defer timer.Stop()
 	for {
 		select {
 		case m, ok := <-partition.Messages():
@@ -190,11 +184,6 @@ func (c *topicsClient) read(ctx context.Context, topic string, from, end int64, 
 			case !ok:
 				return fmt.Errorf("reading topic %s: the consumer ended", topic)
 			case each(m), end != follow && m.Offset+1 >= end:
-				return nil
-			}
-			timer.Reset(idle)
-		case <-timer.C:
-			if end != follow {
 				return nil
 			}
 		case <-ctx.Done():
@@ -208,7 +197,7 @@ const liveAge = 10 * time.Second
 
 // nodes reads who is live from the nodes topic.
 func (c *topicsClient) nodes(ctx context.Context) ([]viewkeeper.Status, error) {
-	end, err := c.admin.EndOffset(ctx, c.Nodes())
+	end, err := c.admin.ReadableEnd(ctx, c.Nodes())
 	if err != nil {
 		return nil, kafkaFailure(err)
 	}
@@ -244,7 +233,7 @@ func live(last map[string]viewkeeper.Status) []viewkeeper.Status {
 // speak at least every 3 seconds, so that each record is a chance to look again.
 func (c *topicsClient) waitFleet(ctx context.Context, v viewkeeper.Version) (reached, missing []string, err error) {
 	last := map[string]viewkeeper.Status{}
-	end, err := c.admin.EndOffset(ctx, c.Nodes())
+	end, err := c.admin.ReadableEnd(ctx, c.Nodes())
 	if err != nil {
 		return []string{}, []string{}, kafkaFailure(err)
 	}
@@ -269,7 +258,7 @@ func (c *topicsClient) waitFleet(ctx context.Context, v viewkeeper.Version) (rea
 // decisions reads the whole decisions topic: for one version the highest epoch counts,
 // and the order is by version. Offsets come again after topics adopt.
 func (c *topicsClient) decisions(ctx context.Context) ([]viewkeeper.Decision, error) {
-	end, err := c.admin.EndOffset(ctx, c.Decisions())
+	end, err := c.admin.ReadableEnd(ctx, c.Decisions())
 	if err != nil {
 		return nil, kafkaFailure(err)
 	}
@@ -292,7 +281,7 @@ func (c *topicsClient) table(ctx context.Context) (*fold.Fold, error) {
 	f := fold.New()
 	for f.Collecting() {
 		gap, need := f.NeedEnd()
-		end, err := c.admin.EndOffset(ctx, c.Table())
+		end, err := c.admin.ReadableEnd(ctx, c.Table())
 		if err != nil {
 			return nil, kafkaFailure(err)
 		}
@@ -302,16 +291,12 @@ func (c *topicsClient) table(ctx context.Context) (*fold.Fold, error) {
 		if f.Next() >= end {
 			continue
 		}
-		from := f.Next()
-		err = c.read(ctx, c.Table(), from, end, func(m *sarama.ConsumerMessage) bool {
+		err = c.read(ctx, c.Table(), f.Next(), end, func(m *sarama.ConsumerMessage) bool {
 			f.Add(m.Offset, codec.DecodeRecord(string(m.Key), m.Value))
 			return false
 		})
 		if err != nil {
 			return nil, kafkaFailure(err)
-		}
-		if f.Next() == from {
-			return nil, refusedf("the end of topic %s can't be reached: its last records are compacted away, and no owner is alive to write new ones; start an owner", c.Table())
 		}
 	}
 	return f, nil

@@ -139,13 +139,22 @@ func (m *topicManager) Partitions(topic string) ([]int32, error) {
 	return ps, nil
 }
 
-// GetOffset asks the broker; for the guarded topic's end it asks the guard as well.
+// GetOffset asks the broker; for the guarded topic's end it asks the guard as well,
+// and gives the end that can be read to.
 func (m *topicManager) GetOffset(topic string, partition int32, at int64) (int64, error) {
 	if m.guard == nil || topic != m.guard.topic || at != sarama.OffsetNewest {
 		return m.admin.client.GetOffset(topic, partition, at)
 	}
 	_, end, err := m.guard.Look(context.Background(), m.admin)
-	return end, err
+	if err != nil {
+		return 0, err
+	}
+	begin, err := m.admin.BeginOffset(context.Background(), topic)
+	if err != nil {
+		return 0, err
+	}
+	// goka waits for the record just below the end, which a marker never becomes.
+	return m.admin.readable(context.Background(), topic, begin, end)
 }
 
 // Close may be called twice: goka closes some of the managers that it asks for.
