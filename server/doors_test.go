@@ -28,6 +28,40 @@ func TestPathsAndMethods(t *testing.T) {
 	want(t, do(t, "HEAD", url+"/v1/status", ""), 200)
 }
 
+// A parameter that nobody knows is an error: a misspelt min_version would wait for
+// nothing, and look as if it had.
+func TestUnknownParameters(t *testing.T) {
+	w := newWorld()
+	url := w.start(t)
+	want(t, do(t, "GET", url+"/v1/status?min_verson=9", ""), 400, "BAD_REQUEST", "min_verson", "it takes min_version, timeout")
+	want(t, do(t, "GET", url+"/v1/status?min_version=0&min_version=1", ""), 400, "given 2 times")
+	want(t, do(t, "GET", url+"/v1/status?min_version=%zz", ""), 400, "BAD_REQUEST")
+	want(t, do(t, "POST", url+"/v1/statements?wait_for=fleet", create), 400, "wait_for")
+	want(t, do(t, "GET", url+"/v1/failures?limit=1", ""), 400, "limit", "it takes none")
+	want(t, do(t, "POST", url+"/v1/query?min_version=1", `{"sql":"SELECT 1"}`, "Content-Type", TypeJSON), 400, "in the body")
+	// Probes and proxies add what they like.
+	for _, path := range []string{"/livez", "/readyz", "/metrics"} {
+		want(t, do(t, "GET", url+path+"?_=1", ""), 200)
+	}
+}
+
+// What the standard library would answer with a page of HTML, or a redirect to one.
+func TestUncleanPaths(t *testing.T) {
+	w := newWorld()
+	url := w.start(t)
+	for _, path := range []string{"/v1/statements/..", "/v1/statements/.", "/v1//status", "/v1/status/../nodes", "//"} {
+		r := do(t, "GET", url+path, "")
+		want(t, r, 404, "NOT_FOUND")
+		if kind := r.header.Get("Content-Type"); kind != "application/problem+json" {
+			t.Errorf("%s is answered as %s", path, kind)
+		}
+	}
+	// An id may be any text.
+	for _, id := range []string{"%2E%2E", "a%2Fb", "a%2F%2Fb"} {
+		want(t, do(t, "GET", url+"/v1/statements/"+id, ""), 404, "no statement with id")
+	}
+}
+
 func TestHealth(t *testing.T) {
 	w := newWorld()
 	url := w.start(t)

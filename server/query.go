@@ -80,6 +80,9 @@ func (s *Server) readQuery(w http.ResponseWriter, r *http.Request) (*queryBody, 
 		if problem := decodeJSON(text, q); problem != nil {
 			return nil, problem
 		}
+		if r.URL.RawQuery != "" {
+			return nil, problemf(http.StatusBadRequest, CodeBadRequest, "the body is JSON, and the URL has parameters too; give min_version and timeout in the body")
+		}
 	} else {
 		p := params{r: r}
 		q.MinVersion, q.Timeout = p.version("min_version"), duration(p.duration("timeout", 0))

@@ -52,6 +52,8 @@ type health struct {
 	changed time.Time
 	// outside is what the process said, see SetDegraded.
 	outside map[string]string
+	// ownOwner is what is wrong with this process as an owner, see SetOwnReasons.
+	ownOwner map[string]string
 }
 
 // follows notes that goka calls its view running. It says so before it has read
@@ -289,6 +291,12 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 	}
 	maps.Copy(a.degraded, h.outside)
 	n.partFaults(a, now)
+	for code, detail := range h.ownOwner {
+		if _, ok := a.degraded[code]; !ok && a.reasons[code] == "" {
+			a.degraded[code] = "this process as an owner: " + detail
+			a.theirs[code] = true
+		}
+	}
 	s := n.accepted
 	if s == nil {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -204,6 +205,17 @@ func (n *Node) SetDegraded(code, detail string) {
 	} else {
 		n.health.outside[code] = detail
 	}
+	n.mu.Unlock()
+	n.wake.fire()
+	poke(n.publish)
+}
+
+// SetOwnReasons replaces what is wrong with this process as an owner, a sentence for
+// each code: the node shows it as degraded, also where no owner is left who would say
+// it in the table.
+func (n *Node) SetOwnReasons(reasons map[string]string) {
+	n.mu.Lock()
+	n.health.ownOwner = maps.Clone(reasons)
 	n.mu.Unlock()
 	n.wake.fire()
 	poke(n.publish)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +70,7 @@ func (a *app) findDecision(ctx context.Context, id string) (*viewkeeper.Decision
 	if err != nil {
 		return nil, err
 	}
-	resp, err := node.send(ctx, http.MethodGet, "/v1/statements/"+url.PathEscape(id), nil, nil)
+	resp, err := node.send(ctx, http.MethodGet, "/v1/statements/"+segment(id), nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -85,4 +86,13 @@ func (a *app) findDecision(ctx context.Context, id string) (*viewkeeper.Decision
 	}
 	d := &viewkeeper.Decision{}
 	return d, json.NewDecoder(bytes.NewReader(raw)).Decode(d)
+}
+
+// segment writes any text as one segment of a path. A dot that stands alone, or two,
+// would be taken for a direction.
+func segment(text string) string {
+	if text == "." || text == ".." {
+		return strings.ReplaceAll(text, ".", "%2E")
+	}
+	return url.PathEscape(text)
 }

@@ -176,11 +176,13 @@ func (a *app) devRun(ctx context.Context, addr, ready string, cfg engine.Config,
 	for i, l := range listeners {
 		id := fmt.Sprintf("node-%d", i+1)
 		spec := ownerSpec{kafka: settings, catalog: a.Catalog, id: id, engine: cfg, metrics: newMetrics(), log: log}
+		var judging *owner
 		if i == 0 {
 			o, err := a.newOwner(ctx, spec)
 			if err != nil {
 				return fail(err)
 			}
+			judging = o
 			group.Go(func() error { return o.run(ctx) })
 		}
 		n, err := a.newNode(ctx, nodeSpec{
@@ -190,6 +192,9 @@ func (a *app) devRun(ctx context.Context, addr, ready string, cfg engine.Config,
 			return fail(err)
 		}
 		group.Go(func() error { return n.run(ctx) })
+		if judging != nil {
+			group.Go(func() error { tellNode(ctx, judging.Processor, n.Node); return nil })
+		}
 		nodes = append(nodes, n)
 		file.Nodes = append(file.Nodes, devNode{Node: id, HTTP: l.Addr().String()})
 	}

@@ -139,7 +139,10 @@ type owner struct {
 }
 
 func (a *app) newOwner(ctx context.Context, spec ownerSpec) (*owner, error) {
-	planner, base, err := a.planner(ctx, spec.engine, nil)
+	down := newEngineHealth(spec.metrics)
+	cfg := spec.engine
+	cfg.Changed = down.changed("judge")
+	planner, base, err := a.planner(ctx, cfg, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +153,7 @@ func (a *app) newOwner(ctx context.Context, spec ownerSpec) (*owner, error) {
 	if err != nil {
 		return nil, errors.Join(err, planner.Close())
 	}
+	down.tell(func(detail string) { p.SetDegraded(viewkeeper.ReasonEngineDown, detail) })
 	return &owner{p, planner}, nil
 }
 
@@ -181,15 +185,15 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 	}, []string{"view"})
 	spec.metrics.MustRegister(failures)
 	// Both engines may be lost at one time; each has its say in the status.
-	down := newEngineHealth()
+	down := newEngineHealth(spec.metrics)
 	cfg := spec.engine
-	cfg.Changed = down.changed("the engine that builds")
+	cfg.Changed = down.changed("planner")
 	var base *registry.Base
 	n.planner, base, err = a.planner(ctx, cfg, func(name viewkeeper.Name) { failures.WithLabelValues(name.String()).Inc() })
 	if err != nil {
 		return nil, err
 	}
-	cfg.Changed = down.changed("the engine that answers queries")
+	cfg.Changed = down.changed("server")
 	var following atomic.Pointer[view.Node] // the engine is there before it
 	cfg.Refused = func() {
 		if v := following.Load(); v != nil {

@@ -96,6 +96,13 @@ func (a *app) prepare(cmd *cobra.Command) {
 			if err := a.resolve(cmd.Flags(), os.LookupEnv); err != nil {
 				return err
 			}
+			for _, warning := range a.strangers(os.Environ()) {
+				if cmd.Name() == "serve" {
+					a.logger().Warn("an unknown setting", "detail", warning)
+				} else {
+					fmt.Fprintf(a.err, "viewkeeper: %s\n", warning)
+				}
+			}
 			return runE(cmd, args)
 		}
 	}

@@ -77,11 +77,13 @@ func (a *app) serve(ctx context.Context) error {
 // startRoles starts what --roles names in a group.
 func (a *app) startRoles(ctx context.Context, group *errgroup.Group, listener net.Listener, advertise string, spec ownerSpec) error {
 	isNode := slices.Contains(a.Roles, "node")
+	var judging *owner
 	if slices.Contains(a.Roles, "owner") {
 		o, err := a.newOwner(ctx, spec)
 		if err != nil {
 			return err
 		}
+		judging = o
 		group.Go(func() error { return o.run(ctx) })
 		if !isNode {
 			group.Go(func() error { return serveOwner(ctx, listener, o, spec) })
@@ -93,6 +95,9 @@ func (a *app) startRoles(ctx context.Context, group *errgroup.Group, listener ne
 			return err
 		}
 		group.Go(func() error { return n.run(ctx) })
+		if judging != nil {
+			group.Go(func() error { tellNode(ctx, judging.Processor, n.Node); return nil })
+		}
 	}
 	return nil
 }

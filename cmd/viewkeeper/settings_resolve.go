@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -50,6 +51,34 @@ func (s *Settings) resolve(flags *pflag.FlagSet, getenv func(string) (string, bo
 		return usagef("%w", errors.Join(problems...))
 	}
 	return nil
+}
+
+// isServiceLink reports whether a variable is one of those that Kubernetes makes of a
+// service: _SERVICE_HOST, _SERVICE_PORT, _PORT_7410_TCP_ADDR, and _PORT=tcp://...
+func isServiceLink(key, value string) bool {
+	return strings.Contains("_"+key, "_SERVICE_HOST") || strings.Contains("_"+key, "_SERVICE_PORT") ||
+		strings.Contains("_"+key, "_PORT_") && (strings.Contains(key, "_TCP") || strings.Contains(key, "_UDP")) ||
+		strings.HasPrefix(value, "tcp://") || strings.HasPrefix(value, "udp://")
+}
+
+// strangers gives the variables of the environment that look like settings and are
+// none, each with what may have been meant. They are not errors: Kubernetes gives every
+// container some of that form for a service of this name, which are left out here.
+func (s *Settings) strangers(environ []string) (warnings []string) {
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		key, ours := strings.CutPrefix(name, "VIEWKEEPER_")
+		if !ours || value == "" || isServiceLink(key, value) {
+			continue
+		}
+		setting := strings.ToLower(strings.ReplaceAll(key, "_", "-"))
+		if s.all.Lookup(setting) != nil && envName(setting) == name {
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf("the environment variable %s is no setting and is not used%s", name, s.suggest(setting)))
+	}
+	slices.Sort(warnings)
+	return warnings
 }
 
 // readFile reads the settings of a YAML file that nothing has set yet.

@@ -30,7 +30,7 @@ var layers = map[string][]string{
 	"codec":                   {""},
 	"registry":                {"", "ddl"},
 	"registry/duckdb":         {"", "ddl", "registry"},
-	"registry/duckdb/engine":  {"", "ddl", "registry", "registry/duckdb"},
+	"registry/duckdb/engine":  {"", "ddl", "internal/reasons", "registry", "registry/duckdb"},
 	"registry/registrytest":   {"", "ddl", "registry"},
 	"internal/fold":           {"", "codec"},
 	"internal/kafka":          {"", "codec"},

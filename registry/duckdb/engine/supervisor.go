@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/viewkeeper/viewkeeper/internal/reasons"
 	"github.com/viewkeeper/viewkeeper/registry"
 	"github.com/viewkeeper/viewkeeper/registry/duckdb"
 )
@@ -43,6 +44,8 @@ type supervisor struct {
 
 	lost   atomic.Int64
 	starts int // children started so far; used by start alone, which runs once at a time
+	// These say when losses and failed starts are said: a base that does not run fails each second.
+	lossSaid, failureSaid reasons.Seldom // used by run and restart alone
 }
 
 // newSupervisor starts the first child and waits until it is ready. The error of
@@ -79,8 +82,11 @@ func (s *supervisor) run(p *process) {
 		var loss string
 		select {
 		case <-p.exited:
-			s.cfg.Log.Error("the engine was lost; another is being started", "pid", p.pid(), "detail", p.lost.Detail)
 			loss = p.lost.Detail
+			if count, say := s.lossSaid.Happened(time.Now(), 1); say {
+				s.cfg.Log.Error("the engine was lost; another is being started", "pid", p.pid(), "detail", loss, "times", count,
+					"do", "nothing if it was one statement or query; else see ENGINE_DOWN in docs/operations.md")
+			}
 		case <-p.retired:
 			s.cfg.Log.Warn("the engine is being replaced", "pid", p.pid(), "reason", p.retirement)
 			loss = p.retirement
@@ -136,7 +142,9 @@ func (s *supervisor) restart() *process {
 		if s.ctx.Err() != nil {
 			return nil
 		}
-		s.cfg.Log.Error("the engine does not start", "error", err)
+		if count, say := s.failureSaid.Happened(time.Now(), 1); say {
+			s.cfg.Log.Error("the engine does not start; it is tried again", "error", err, "times", count)
+		}
 		s.set(nil, err)
 		if !s.pause(n) {
 			return nil
