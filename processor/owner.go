@@ -102,6 +102,8 @@ const never = math.MaxInt64
 func (o *owner) fail(err error) {
 	o.stop(err)
 	if !isEnd(err) {
+		o.board.failing(err)
+		o.metrics.owner.Set(0)
 		o.failed(err)
 	}
 }

@@ -96,6 +96,20 @@ func (b *board) joined(claims bool) {
 	})
 }
 
+// failing shows that the owner has failed, before its life has ended: a broker that
+// says nothing can hold that up for minutes.
+func (b *board) failing(err error) {
+	code, detail := reasonOf(err)
+	if code == "" {
+		return
+	}
+	b.update(func(s *Status) {
+		if s.State == StateOwner {
+			s.State, s.Reasons = StateStarting, map[string]string{code: detail}
+		}
+	})
+}
+
 // ended shows why a life ended.
 func (b *board) ended(err error) {
 	code, detail := reasonOf(err)

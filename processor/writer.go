@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -8,8 +9,10 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/internal/fold"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
 )
 
 // write is the writer: all that the owner writes after it took over, one flight at a
@@ -107,6 +110,11 @@ func (o *owner) send(what string, messages ...*sarama.ProducerMessage) error {
 		return nil
 	}
 	if err := o.sink.send(messages); err != nil {
+		if errors.Is(err, sarama.ErrMessageSizeTooLarge) {
+			// No record is larger than a topic with the right settings takes.
+			return &BlockedError{viewkeeper.ReasonTopicSettings, fmt.Sprintf(
+				"writing %s: %v: max.message.bytes of the topic was lowered; set it to %d again, and the owner goes on by itself", what, err, kafka.MaxMessageBytes)}
+		}
 		return fmt.Errorf("writing %s: %w", what, err)
 	}
 	for _, m := range messages {
