@@ -63,6 +63,7 @@ const (
 	ReasonDigestDiffers  = "DIGEST_DIFFERS" // other rows than another node's at one version
 	ReasonEngineDown     = "ENGINE_DOWN"    // the engine is being restarted
 	ReasonBuildFailed    = "BUILD_FAILED"   // the last build failed for reasons of its own
+	ReasonCopyFailed     = "COPY_FAILED"    // the node's copy of the table can't be written
 	ReasonBroken         = "BROKEN_DEFINITIONS"
 	ReasonOwnerless      = "OWNERLESS_TOO_LONG" // late writes lay unhealed for longer than the compaction lag
 	ReasonUnknownRecords = "UNKNOWN_RECORDS"    // the table holds records of a newer format

@@ -84,6 +84,10 @@ func (n *Node) takePending() (pending, []viewkeeper.Row) {
 	if p.empty() {
 		return p, nil
 	}
+	if p.full && n.accepted.fold.Collecting() {
+		// What the fold has now is no catalog. The end of collecting kicks again.
+		return pending{}, nil
+	}
 	n.pending = pending{}
 	n.building = p.since
 	if p.full {
@@ -106,16 +110,18 @@ func (n *Node) built(p pending, err error) {
 	n.maybeReady()
 	n.wake.fire()
 	poke(n.publish)
+	poke(n.copy.due)
 }
 
-// maybeReady makes the node ready for the first time: goka's view has been running,
-// the fold is whole, and its factory is built.
+// maybeReady makes the node ready for the first time: goka's view has been running, or
+// the node serves its copy; the fold is whole, and its factory is built.
 func (n *Node) maybeReady() {
 	n.mu.Lock()
 	h := &n.health
-	now := !h.served && h.running && n.accepted != nil && n.accepted == n.following &&
+	follows := h.running && n.accepted == n.following && len(fatalOf(h)) == 0
+	now := !h.served && n.accepted != nil && (follows || h.copyServed) &&
 		!n.accepted.fold.Collecting() && n.pending.empty() && n.building.IsZero() && h.buildErr == nil &&
-		n.reg.Current().Version() >= n.accepted.fold.Version() && len(fatalOf(h)) == 0
+		n.reg.Current().Version() >= n.accepted.fold.Version()
 	h.served = h.served || now
 	n.mu.Unlock()
 	if now {

@@ -33,8 +33,12 @@ type Config struct {
 	// Applier, when set, gets the real views of each factory before it is served.
 	Applier registry.Applier
 
-	// DataDir holds the history index; "" keeps it in memory, filled at each start.
+	// DataDir holds the node's copy of the table and the history index. With "" there
+	// is no copy, and the index is in memory; both are read from Kafka at each start.
 	DataDir string
+	// NoStartStale makes a node that starts while Kafka is away wait for it. Otherwise
+	// it serves its copy of the table, with the age of that.
+	NoStartStale bool
 	// MaxStale is the age from which on what is served is too old to be ready with;
 	// 5 minutes when 0. Negative: never too old.
 	MaxStale time.Duration
@@ -71,6 +75,9 @@ type timing struct {
 	buildBackoff time.Duration // first wait after a build that failed itself
 	restartFirst time.Duration
 	restartMost  time.Duration
+	copyPause    time.Duration // what comes in it goes into one step of the copy
+	copyEvery    time.Duration // between two steps when nothing but time passes
+	copyRetry    time.Duration // first wait after a step that failed
 }
 
 func defaultTiming() timing {
@@ -90,6 +97,9 @@ func defaultTiming() timing {
 		buildBackoff: 250 * time.Millisecond,
 		restartFirst: 100 * time.Millisecond,
 		restartMost:  5 * time.Second,
+		copyPause:    100 * time.Millisecond,
+		copyEvery:    5 * time.Second,
+		copyRetry:    5 * time.Second,
 	}
 }
 

@@ -22,6 +22,15 @@ func (e *TruncatedError) Error() string {
 		e.Topic, e.Begin)
 }
 
+// ClusterChangedError is returned when the brokers are of another cluster than the
+// one that the table was read from.
+type ClusterChangedError struct{ Known, Found string }
+
+// Error names both.
+func (e *ClusterChangedError) Error() string {
+	return fmt.Sprintf("the brokers are of the cluster %s, and the table was read from the cluster %s", e.Found, e.Known)
+}
+
 // HistoryGoneError is returned when somebody asks to go on from a version whose
 // decisions are no longer kept.
 type HistoryGoneError struct{ From, CompleteFrom viewkeeper.Version }

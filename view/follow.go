@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,12 +72,19 @@ func (n *Node) follow(ctx context.Context) error {
 func (n *Node) session() *session {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if changed := n.following.guard.Err(); changed != nil {
-		if n.accepted != nil {
-			n.health.replace(changed, time.Now())
-		}
-		n.following = newSession(n.topics.Table(), "")
+	s := n.following
+	changed := s.changed()
+	if changed == nil {
+		return s
 	}
+	switch {
+	case n.accepted != nil:
+		n.health.replace(changed, time.Now())
+	case s.copied:
+		n.metrics.copyDiscards.Inc()
+		n.log.Warn("the node's copy of the table is of another one; it is thrown away, and the table is read anew from Kafka", "why", changed)
+	}
+	n.following = n.newSession("")
 	return n.following
 }
 
@@ -111,6 +119,17 @@ func (n *Node) preflight(ctx context.Context, s *session) error {
 	ctx, cancel := context.WithTimeout(ctx, n.time.ping)
 	defer cancel()
 	return n.brokers.ask(ctx, func(a *kafka.Admin) error {
+		cluster, _, err := a.Cluster(ctx)
+		if err != nil {
+			return err
+		}
+		n.mu.Lock()
+		err = s.inCluster(cluster)
+		n.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		poke(n.askEnd)
 		if err := n.lookAtSettings(ctx, a); err != nil {
 			return err
 		}
@@ -132,7 +151,7 @@ func (n *Node) preflight(ctx context.Context, s *session) error {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.health.begin = begin
-		if begin > 0 && s.fold.Next() == 0 {
+		if begin > s.fold.Next() {
 			return &TruncatedError{n.topics.Table(), begin}
 		}
 		return nil
@@ -152,8 +171,35 @@ func (n *Node) followEnded(err error, class kafka.Class, _ time.Duration) {
 		h.downErr = errors.New("the view is made anew")
 	}
 	n.mu.Unlock()
+	if n.servesCopyFor(err, class) {
+		n.serveCopy(err)
+	}
 	n.wake.fire()
 	poke(n.publish)
+}
+
+// servesCopyFor reports whether a node that starts and can't follow, for that reason,
+// serves its copy.
+func (n *Node) servesCopyFor(err error, class kafka.Class) bool {
+	if shrunk(err) || errors.As(err, new(*TruncatedError)) {
+		return true // as one that was running when it happened
+	}
+	switch class.Kind {
+	case kafka.KindAway, kafka.KindDenied:
+		return !n.cfg.NoStartStale
+	case kafka.KindMissing:
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		gone := slices.ContainsFunc(n.health.problems, func(p kafka.Problem) bool { return p.Missing && p.Topic == n.topics.Table() })
+		return gone && !n.cfg.NoStartStale
+	}
+	return false
+}
+
+// shrunk reports whether the table is the topic that it was, and has lost its end.
+func shrunk(err error) bool {
+	var changed *kafka.TopicChangedError
+	return errors.As(err, &changed) && changed.Found == changed.Known
 }
 
 // pumpStates follows the state of one goka view, which must always be read.
@@ -214,9 +260,10 @@ func (n *Node) findEnd(ctx context.Context) (again time.Duration) {
 	n.mu.Lock()
 	s := n.following
 	gap, need := s.fold.NeedEnd()
+	read, confirmed := s.fold.Next(), s.confirmed
 	n.mu.Unlock()
 	known := s.guard.ID()
-	if !need || known == "" {
+	if !need || known == "" || !confirmed {
 		return 0 // a view that has begun to load knows its topic, and asks again
 	}
 	ctx, cancel := context.WithTimeout(ctx, n.time.ping)
@@ -236,8 +283,8 @@ func (n *Node) findEnd(ctx context.Context) (again time.Duration) {
 	if err != nil {
 		return n.time.restartFirst
 	}
-	if id != known {
-		return 0 // the end of another topic; the monitor sees to it
+	if id != known || end < read {
+		return 0 // the end of another topic, or a lost one; the monitor sees to it
 	}
 	n.mu.Lock()
 	s.fold.EndIs(gap, end)

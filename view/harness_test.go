@@ -27,6 +27,9 @@ func fast() timing {
 	t.buildBackoff = 5 * time.Millisecond
 	t.restartFirst = 5 * time.Millisecond
 	t.restartMost = 50 * time.Millisecond
+	t.copyPause = 5 * time.Millisecond
+	t.copyEvery = 50 * time.Millisecond
+	t.copyRetry = 20 * time.Millisecond
 	return t
 }
 

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,11 @@ type health struct {
 	// running says that goka's view has once been running, served that the node has
 	// been ready: both are never taken back.
 	running, served bool
+
+	// copyServed says that the node began to serve with its copy of the table, copyErr
+	// is the error of the last write of it.
+	copyServed bool
+	copyErr    error
 
 	// contact is the last sign of life of the brokers, lastRecord the last record of
 	// the table, heartbeat the last one of a living owner.
@@ -65,7 +71,7 @@ func (h *health) follows(now time.Time) {
 		h.upSince = now
 		return
 	}
-	h.down, h.downErr = time.Time{}, nil
+	h.down, h.downErr, h.contact = time.Time{}, nil, now
 }
 
 // reads notes that a record was read.
@@ -121,6 +127,7 @@ func (n *Node) assessLocked(now time.Time) assessment {
 	switch {
 	case h.replaced != nil:
 		a.degraded[viewkeeper.ReasonTopicRecreated] = h.replaced.Error() + "; what was there before goes on being served"
+	case !h.down.IsZero() && errors.As(h.downErr, new(*TruncatedError)): // topicFaults says it
 	case !h.down.IsZero() && h.downClass.Kind == kafka.KindMissing:
 		a.degraded[viewkeeper.ReasonTopicMissing] = h.downErr.Error()
 	case h.denied() != nil:
@@ -296,6 +303,9 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 			a.degraded[code] = "this process as an owner: " + detail
 			a.theirs[code] = true
 		}
+	}
+	if h.copyErr != nil {
+		a.degraded[viewkeeper.ReasonCopyFailed] = "this node's copy of the table is not written, so that it could not start without Kafka: " + h.copyErr.Error()
 	}
 	s := n.accepted
 	if s == nil {

@@ -33,7 +33,7 @@ func (n *Node) keepHistory(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, n.openKeptHistory())
 	}
 	index, err := n.openHistory(id)
 	if err != nil {
@@ -95,6 +95,30 @@ func (n *Node) openHistory(id history.Identity) (*history.Index, error) {
 	}
 	d.index = index
 	return index, nil
+}
+
+// openKeptHistory opens the index as it is while the brokers can't say of which topic
+// it should be. It answers from what it has; that it is whole nobody says.
+func (n *Node) openKeptHistory() error {
+	d := n.decisions
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.closed:
+		return nil
+	case d.damaged && d.index != nil:
+		_ = d.index.Close()
+		d.index, d.damaged = nil, false
+		return history.Remove(n.historyDir())
+	case d.index != nil:
+		return nil
+	}
+	index, err := history.OpenKept(n.historyDir())
+	if err == nil && index != nil {
+		d.index = index
+		n.wake.fire()
+	}
+	return err
 }
 
 // fillHistory reads the decisions topic into the index. Whenever commit rows may

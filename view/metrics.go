@@ -19,6 +19,9 @@ type metrics struct {
 	indexed  prometheus.Gauge
 	// skipped counts records of the table that count for nothing.
 	skipped *prometheus.CounterVec
+
+	copyLoaded, copyNext       prometheus.Gauge
+	copyDiscards, copyFailures prometheus.Counter
 }
 
 func newMetrics(n *Node, reg prometheus.Registerer) (*metrics, error) {
@@ -37,6 +40,14 @@ func newMetrics(n *Node, reg prometheus.Registerer) (*metrics, error) {
 			Help: "Offset of the decisions topic that the history index goes on from."}),
 		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "table_skipped_total", ConstLabels: labels,
 			Help: "Records of the table that count for nothing: stale of a former owner, tombstone, unreadable, newer of a newer format."}, []string{"why"}),
+		copyLoaded: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: ns, Name: "table_copy_loaded_records", ConstLabels: labels,
+			Help: "Records that this start took from the node's copy of the table; 0 when there was none."}),
+		copyNext: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: ns, Name: "table_copy_next_offset", ConstLabels: labels,
+			Help: "Offset of the table that a start with the node's copy would go on from."}),
+		copyDiscards: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Name: "table_copy_discarded_total", ConstLabels: labels,
+			Help: "Copies of the table that were not used: damaged, of another topic, or of another format."}),
+		copyFailures: prometheus.NewCounter(prometheus.CounterOpts{Namespace: ns, Name: "table_copy_failures_total", ConstLabels: labels,
+			Help: "Writes of the node's copy of the table that failed."}),
 	}
 	for _, why := range []string{"stale", "tombstone", "unreadable", "newer"} {
 		m.skipped.WithLabelValues(why)
@@ -47,7 +58,7 @@ func newMetrics(n *Node, reg prometheus.Registerer) (*metrics, error) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: ns, Name: name, Help: help, ConstLabels: labels}, value)
 	}
-	for _, c := range []prometheus.Collector{m.records, m.skipped, m.restarts, m.builds, m.seconds, m.indexed,
+	for _, c := range []prometheus.Collector{m.records, m.skipped, m.restarts, m.builds, m.seconds, m.indexed, m.copyLoaded, m.copyNext, m.copyDiscards, m.copyFailures,
 		gauge("catalog_version", "Catalog version of the factory that is served.", func() float64 { return float64(n.reg.Current().Version()) }),
 		gauge("definitions", "Definitions in the factory.", func() float64 { return float64(n.reg.Current().Len()) }),
 		gauge("definitions_broken", "Definitions that do not build here.", func() float64 { return float64(len(n.reg.Current().Failures())) }),

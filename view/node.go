@@ -39,6 +39,7 @@ type Node struct {
 	decisions *decisions
 	fleet     *fleet
 	intake    *intake
+	copy      *tableCopy
 
 	mu         sync.Mutex
 	following  *session
@@ -81,7 +82,8 @@ func newNode(cfg Config, t timing) (*Node, error) {
 	n.health.down = time.Now()
 	n.health.contact = n.health.down
 	n.reg = registry.New(cfg.Base, registry.RegistryOptions{Applier: cfg.Applier})
-	n.following = newSession(n.topics.Table(), "")
+	n.following = n.newSession("")
+	n.copy = newTableCopy(cfg.DataDir)
 	n.decisions = newDecisions(&n.wake)
 	n.fleet = newFleet(cfg.NodeID, t.live)
 	n.intake = newIntake()
@@ -103,6 +105,7 @@ func (n *Node) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer n.brokers.close()
+	n.loadCopy()
 
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -126,6 +129,7 @@ func (n *Node) Run(ctx context.Context) error {
 	start(n.findEnds)
 	start(n.monitor)
 	start(n.keepTime)
+	start(n.keepCopy)
 	start(func(ctx context.Context) error { return n.keep(ctx, &n.parts.history, n.keepHistory) })
 	start(func(ctx context.Context) error { return n.keep(ctx, &n.parts.nodes, n.followFleet) })
 	start(func(ctx context.Context) error { return n.keep(ctx, &n.parts.intake, n.followIntake) })

@@ -7,6 +7,7 @@ import (
 	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/internal/fold"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/tablecopy"
 )
 
 // session is one table topic as far as it was read. A node has one that it follows
@@ -17,19 +18,49 @@ type session struct {
 	guard *kafka.Guard
 	store offsets
 
+	// copied says that it began with the node's copy of the table.
+	copied bool
+
 	// The rest is guarded by Node.mu.
 
 	fold *fold.Fold
+	// kept is what a copy of the table holds of what was read.
+	kept *tablecopy.Selection
+	// cluster is the id of the cluster that the topic is in, "" until it is known.
+	// confirmed says that the brokers are of it, moved that they are of another one.
+	cluster   string
+	confirmed bool
+	moved     error
 	// broken says that commit rows may have been missed since the last ones that
 	// were taken: the fold has been collecting.
 	broken bool
 }
 
-// newSession begins with nothing read. A copy of the table on disk (for a start
-// without Kafka) will fill fold and store here: its records go through fold.Add in
-// the order of their offsets, and the guard gets the topic id that it is a copy of.
-func newSession(table, id string) *session {
-	return &session{guard: kafka.NewGuard(table, id), fold: fold.New(), broken: true}
+// newSession begins with nothing read; see copied for one that does not. id is that
+// of the topic, or "".
+func (n *Node) newSession(id string) *session {
+	return &session{guard: kafka.NewGuard(n.topics.Table(), id), fold: fold.New(), kept: tablecopy.NewSelection(), broken: true}
+}
+
+// inCluster tells the session which cluster its brokers are of. The error is a
+// *ClusterChangedError. Node.mu is held.
+func (s *session) inCluster(id string) error {
+	if s.cluster == "" {
+		s.cluster = id
+	}
+	if id != "" && id != s.cluster {
+		s.moved = &ClusterChangedError{Known: s.cluster, Found: id}
+	}
+	s.confirmed = s.moved == nil
+	return s.moved
+}
+
+// changed is why the session's topic is no longer the one that it has read, or nil.
+func (s *session) changed() error {
+	if s.moved != nil {
+		return s.moved
+	}
+	return s.guard.Err()
 }
 
 // pending is what the accepted session has and no factory yet.
@@ -55,6 +86,9 @@ func (n *Node) record(s *session, offset int64, key string, value []byte) {
 	counts := s.fold.Add(offset, rec)
 	collecting := s.fold.Collecting()
 	s.broken = s.broken || collecting
+	if n.copy.dir != "" {
+		s.kept.Add(offset, rec, value, counts)
+	}
 	n.health.contact, n.health.lastRecord, n.health.quietRestarts = now, now, 0
 	n.health.reads()
 	if _, ok := rec.(*codec.Heartbeat); ok && counts && !wasCollecting {
@@ -75,12 +109,13 @@ func (n *Node) record(s *session, offset int64, key string, value []byte) {
 	if ask {
 		poke(n.askEnd)
 	}
-	if build {
+	if build || wasCollecting != collecting {
 		poke(n.kick)
 	}
 	if build || wasCollecting != collecting {
 		n.wake.fire()
 		poke(n.publish)
+		poke(n.copy.due)
 	}
 }
 

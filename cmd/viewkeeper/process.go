@@ -205,7 +205,7 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 	}
 	n.Node, err = view.New(view.Config{
 		Kafka: spec.kafka, Catalog: spec.catalog, NodeID: spec.id, HTTP: spec.advertise, Base: base, Applier: n.serving,
-		DataDir: spec.dataDir, MaxStale: a.MaxStale, ReadOnly: a.ReadOnly, HiddenSettingsFatal: a.StrictSettings, Log: spec.log, Registerer: spec.metrics,
+		DataDir: spec.dataDir, NoStartStale: !a.StartStale, MaxStale: a.MaxStale, ReadOnly: a.ReadOnly, HiddenSettingsFatal: a.StrictSettings, Log: spec.log, Registerer: spec.metrics,
 	})
 	if err != nil {
 		return nil, err

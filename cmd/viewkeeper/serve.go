@@ -23,8 +23,9 @@ all owners does, the others stand by. With the role node it follows the catalog 
 answers HTTP.
 
 It never creates topics ('viewkeeper topics create' does), and starts also while
-Kafka is away; /readyz says what it waits for. All processes of a catalog must have
-the same base.`,
+Kafka is away: a node then serves its own copy of the table, if it has one, with its
+age (--start-stale); /readyz says what it waits for. All processes of a catalog must
+have the same base.`,
 		Example: `  viewkeeper serve --brokers k1:9092,k2:9092 --catalog prod --base base.sql --lake /data
   viewkeeper serve --brokers k1:9092 --catalog prod --roles node --http :7410 --node-id reader-3`,
 		Args: cobra.NoArgs,

@@ -48,6 +48,7 @@ type Settings struct {
 
 	// How a node behaves.
 	MaxStale     time.Duration
+	StartStale   bool
 	QueryTimeout time.Duration
 	ReadOnly     bool
 	// StrictSettings is about topics whose settings can't be read.
@@ -111,6 +112,7 @@ func (s *Settings) define(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.RequireColumn, "require-column", nil, "`demand` on new materialized definitions, as 'audience|process_id:VARCHAR': one of these columns, of one of these types; may be repeated")
 
 	f.DurationVar(&s.MaxStale, "max-stale", 5*time.Minute, "`age` of what a node serves, without connection to Kafka, from which on it is not ready")
+	f.BoolVar(&s.StartStale, "start-stale", true, "when Kafka is away at the start, serve what this node's own copy of the table holds, marked with its age; false waits for Kafka")
 	f.DurationVar(&s.QueryTimeout, "query-timeout", 5*time.Minute, "`time` after which a query is ended")
 	f.BoolVar(&s.ReadOnly, "read-only", false, "write nothing to Kafka: statements are answered with 403, and other nodes do not see this one")
 	f.BoolVar(&s.StrictSettings, "strict-settings", false, "do not work over topics whose settings this process may not read (DescribeConfigs), instead of saying so and trusting them")

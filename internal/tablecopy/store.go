@@ -181,7 +181,7 @@ func open(dir string, files openStorage, readOnly bool) (s *Store, m Meta, recor
 	if err != nil {
 		return nil, m, nil, unusable(dir, err)
 	}
-	s = &Store{dir: dir, db: db, stor: stor, sums: map[int64]uint64{}}
+	s = &Store{dir: dir, db: db, stor: stor}
 	m, records, err = s.load()
 	return s, m, records, err
 }
@@ -194,8 +194,12 @@ func unusable(dir string, err error) error {
 	return openError(dir, err)
 }
 
+// Read reads and checks all of it once more, as Open did.
+func (s *Store) Read() (Meta, []Record, error) { return s.load() }
+
 // load reads and checks everything.
 func (s *Store) load() (Meta, []Record, error) {
+	s.whole, s.sums, s.sum = false, map[int64]uint64{}, 0
 	var m Meta
 	var records []Record
 	var count int

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -75,6 +76,20 @@ func Open(dir string, id Identity) (x *Index, why string, err error) {
 	return x, why, err
 }
 
+// OpenKept opens the index in dir as it is, whatever topic it is a copy of; nil when
+// there is none that can be used. It is for when nobody can tell which topic it
+// should be of.
+func OpenKept(dir string) (*Index, error) {
+	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); dir == "" || err != nil {
+		return nil, nil
+	}
+	x, why, err := open(dir, Identity{})
+	if why != "" {
+		return nil, nil
+	}
+	return x, err
+}
+
 // Remove throws a closed index away; "" is nothing.
 func Remove(dir string) error {
 	if dir == "" {
@@ -86,6 +101,7 @@ func Remove(dir string) error {
 	return nil
 }
 
+// open opens the index of a topic; of any, if id is zero.
 func open(dir string, id Identity) (*Index, string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, "", fmt.Errorf("making the directory of the history index: %w", err)
@@ -113,7 +129,7 @@ func open(dir string, id Identity) (*Index, string, error) {
 		return nil, "it is damaged: " + err.Error(), db.Close()
 	}
 	var m meta
-	if err := json.Unmarshal(raw, &m); err != nil || m.Format != format || m.Identity != id || m.Next < 0 {
+	if err := json.Unmarshal(raw, &m); err != nil || m.Format != format || m.Identity != id && id != (Identity{}) || m.Next < 0 {
 		return nil, "it is a copy of another topic or of another format", db.Close()
 	}
 	x.meta = m
