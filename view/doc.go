@@ -24,5 +24,14 @@
 //     begins later had its beginning deleted: compaction can't have done that.
 //   - Ready is sticky: once ready, a lost broker makes the node degraded with the age
 //     of what it serves, and unready only when that is older than MaxStale.
+//   - A copy of the table on disk is only ever of a session that is served, at an
+//     offset at which it could be shown (copy.go). What the node goes on from it is
+//     followed like what a running node had read: a topic that is another one, a lost
+//     end and a lost beginning are noticed against it.
+//   - A session from a copy knows its topic before any broker was asked. The cluster is
+//     compared before the end that it is given is believed: of two clusters with one
+//     history (a copied disk) both have the topic's id.
+//   - A factory of everything is not built while the table is being read, also not when
+//     a build that failed is done again: in between a gap may have come.
 //   - The age of other nodes' records is told by the broker's clock alone (fleet.go).
 package view
