@@ -94,8 +94,13 @@ func (l *life) run(ctx context.Context) (err error) {
 
 	err = processor.Run(ctx)
 	l.leave(ctx)
-	if failure := errors.Join(l.failure(), l.guard.Err()); failure != nil {
-		return failure // goka's own text around it says less
+	// goka's own text around an error says less. A table that is another one comes first:
+	// whatever else failed over it, failed because of it.
+	if changed := l.guard.Err(); changed != nil {
+		return changed
+	}
+	if failure := l.failure(); failure != nil {
+		return failure
 	}
 	return err
 }
