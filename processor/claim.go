@@ -170,8 +170,9 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	var state fold.Recovery
 	o.follower.with(func(f *fold.Fold) { state, in.NewerOwner = f.Recover(o.epoch), f.NewerOwner() })
 	if o.next, err = checkClaim(l.topics, state.Commit, in); err != nil {
-		return o, err
+		return o, o.unlessSuperseded(err)
 	}
+	o.wrote.First = state.Commit == nil
 	o.last = o.startFrom(state.Start(o.fence, o.epoch), l.cfg.Base)
 	o.versionBase, o.engine, o.baseDigest = o.last.VersionBase, o.last.Engine, o.last.BaseDigest
 	version := o.last.Version
@@ -210,6 +211,20 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	o.metrics.version.Set(float64(version))
 	o.log.Info("took over", "epoch", o.epoch, "version", version, "rows", len(state.Rows), "ids", len(state.IDs), "next", o.next)
 	return o, nil
+}
+
+// unlessSuperseded gives err, which says that the topics do not fit the table as it was
+// read up to the fence, unless another owner has come since: then what the brokers said
+// is its work, and the end of this one.
+func (o *owner) unlessSuperseded(err error) error {
+	end, failed := o.follower.end(o.ctx)
+	if failed != nil {
+		return failed
+	}
+	if failed := o.follower.wait(o.ctx, func(f *fold.Fold) bool { return f.Next() >= end }); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // compactionLag is min.compaction.lag.ms of the table, the least that is accepted.

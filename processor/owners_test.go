@@ -3,12 +3,14 @@ package processor
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/IBM/sarama"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
 )
 
 func TestOwnershipMovesAndGoesOn(t *testing.T) {
@@ -136,6 +138,51 @@ func TestZombieAtEachFlight(t *testing.T) {
 			two.stop()
 		})
 	}
+}
+
+// The very first owner hangs before its first commit row, and so does the next one; then
+// the first one wakes up. Its commit row counts for nobody, so its decision must not be
+// there either: the third one would take the table for one that was lost.
+func TestZombieOfTheFirstStart(t *testing.T) {
+	w := newWorld(t)
+	hangs := func() (change func(*Processor), asleep, wake chan struct{}) {
+		asleep, wake = make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		return withFaults(func(_ int, messages []*sarama.ProducerMessage) (int, error) {
+			if key, _ := messages[0].Key.Encode(); string(key) == codec.KeyCommit {
+				once.Do(func() {
+					close(asleep)
+					<-wake
+				})
+			}
+			return 0, nil
+		}), asleep, wake
+	}
+	faults, oneAsleep, wakeOne := hangs()
+	one := w.start("one", faults)
+	one.waitOwner()
+	w.emit(create("a", 1))
+	<-oneAsleep
+
+	w.remove("one")
+	faults, twoAsleep, wakeTwo := hangs()
+	two := w.start("two", faults)
+	two.waitOwner()
+	<-twoAsleep
+	close(wakeOne)
+	for w.table().Counts().Stale == 0 {
+		w.must(w.ctx.Err())
+	}
+	one.stop()
+
+	w.remove("two")
+	three := w.start("three", nil)
+	three.waitOwner()
+	close(wakeTwo)
+	if d := w.decided(0); d.Owner != "three" || d.Version != 1 {
+		t.Errorf("%+v", d)
+	}
+	w.verify([]viewkeeper.Submission{create("a", 1)})
 }
 
 func isHeartbeat(messages []*sarama.ProducerMessage) bool {

@@ -79,6 +79,12 @@ func (o *owner) commit(batch []*item) (int64, error) {
 		return 0, err
 	}
 	o.last = commit
+	if o.wrote.First {
+		if err := o.follower.wait(o.ctx, o.wrote.MayFollow); err != nil {
+			return 0, err
+		}
+		o.wrote.First = false
+	}
 	if err := o.send("rows and decisions", o.flight(commit, batch)...); err != nil {
 		return 0, err
 	}

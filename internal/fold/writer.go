@@ -59,7 +59,16 @@ type Written struct {
 	// Last is the offset of its last record in the table, -1 for none; HealedTo is
 	// what Last was when it last healed.
 	Last, HealedTo int64
+	// First says that the table had no commit row that counts, and has none yet that
+	// was read back.
+	First bool
 }
+
+// MayFollow reports whether the rows and decisions of a commit row that is acked may
+// be sent. Those of a catalog's first one wait until it is known to count: decisions
+// that no counting commit row ever stood for look like those of a table that was
+// lost, and would block every owner after this one.
+func (w *Written) MayFollow(f *Fold) bool { return !w.First || f.Certain() > w.Last }
 
 // Acked notes the offset of a record of the table.
 func (w *Written) Acked(offset int64) { w.Last = max(w.Last, offset) }
