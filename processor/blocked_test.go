@@ -8,6 +8,7 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -201,6 +202,53 @@ func TestStatementsLost(t *testing.T) {
 	for w.table().Heartbeat().Reasons[viewkeeper.ReasonStatementsLost] == "" {
 		w.must(w.ctx.Err())
 	}
+}
+
+// The markers of transactions leave gaps in the input that no statement is missing in.
+// A statement counts once it is in the topic, whatever becomes of its transaction.
+func TestTransactionsInTheInput(t *testing.T) {
+	w := newWorld(t)
+	m := w.start("node-1", nil)
+	m.waitOwner()
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.settings.Brokers...), kgo.TransactionalID("stranger"))
+	w.must(err)
+	defer c.Close()
+	var last int64
+	for i, how := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
+		w.must(c.BeginTransaction())
+		s := create("a", i)
+		r := &kgo.Record{Topic: w.topics.Definitions(), Key: []byte(s.Key), Value: []byte(s.SQL)}
+		w.must(c.ProduceSync(w.ctx, r).FirstErr())
+		last = r.Offset
+		w.must(c.EndTransaction(w.ctx, how))
+	}
+	end := w.emit(create("b", 1))
+	if end != last+2 {
+		t.Fatalf("there is no marker between offset %d and %d", last, end)
+	}
+	d := w.decided(end)
+	if d.Version != viewkeeper.Version(end)+1 {
+		t.Errorf("%+v", d)
+	}
+	got := byOffset(w.decisions("all", func(all []decision) bool { return len(all) >= 4 }))
+	for offset, d := range got {
+		if d.Verdict != viewkeeper.Accepted {
+			t.Errorf("offset %d: %+v", offset, d)
+		}
+	}
+	if s := m.Status(); len(got) != 4 || len(s.Reasons) != 0 {
+		t.Errorf("%d decisions, %+v", len(got), s)
+	}
+	// What really is gone is still said.
+	deleter, err := sarama.NewClusterAdmin(w.settings.Brokers, w.settings.Sarama())
+	w.must(err)
+	defer deleter.Close()
+	m.stop()
+	for n := range 3 {
+		end = w.emit(create("a", n))
+	}
+	w.must(deleter.DeleteRecords(w.topics.Definitions(), map[int32]int64{0: end}))
+	w.start("node-2", nil).waitReason(viewkeeper.ReasonStatementsLost)
 }
 
 func TestCheckClaim(t *testing.T) {

@@ -141,6 +141,9 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 		wrote: fold.Written{Last: -1, HealedTo: -1}, sweep: make(chan []*sarama.ProducerMessage, 1),
 	}
 	o.follower.moved = o.finish
+	o.markers = func(ctx context.Context, from, below int64) (int64, error) {
+		return l.admin.Markers(ctx, l.topics.Definitions(), from, below)
+	}
 	fenceAt, err := o.writeFence(table.EpochBase())
 	if err != nil {
 		return o, err

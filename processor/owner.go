@@ -60,6 +60,8 @@ type owner struct {
 	follower    *follower
 	sink        sink
 	queue       *queue
+	// markers counts the markers of transactions between two offsets of the input.
+	markers func(ctx context.Context, from, below int64) (int64, error)
 	// sweep hands the writer what has to go from the nodes topic.
 	sweep chan []*sarama.ProducerMessage
 
@@ -118,8 +120,8 @@ func (o *owner) handle(m codec.Message, done func(error)) {
 		o.queue.push(o.ctx, it)
 		return
 	}
-	if gap := m.Offset - o.next; gap > 0 {
-		o.lost(gap, m.Offset)
+	if m.Offset > o.next {
+		o.gap(m.Offset)
 	}
 	if err := o.decide(m, it); err != nil {
 		o.fail(err)
@@ -131,12 +133,25 @@ func (o *owner) handle(m codec.Message, done func(error)) {
 	o.metrics.queue.Set(float64(o.queue.size()))
 }
 
+// gap looks at the offsets between the next one to judge and one that came. The markers
+// of transactions are no statements; the rest was gone before it was judged.
+func (o *owner) gap(offset int64) {
+	gap := offset - o.next
+	markers, err := o.markers(o.ctx, o.next, offset)
+	if err != nil {
+		o.log.Info("whether a gap in the statements is of transaction markers is not known; it is counted as lost", "before", offset, "error", err)
+	}
+	if gap -= markers; gap > 0 {
+		o.lost(gap, offset)
+	}
+}
+
 // lost reports offsets that vanished from the input before they were judged.
 func (o *owner) lost(gap, offset int64) {
 	o.metrics.lost.Add(float64(gap))
-	detail := fmt.Sprintf("%d offsets of topic %s before offset %d were gone before they were judged: compacted away or deleted, or the markers of a transactional producer; compare with what was sent, and send again what is missing",
+	detail := fmt.Sprintf("%d offsets of topic %s before offset %d were gone before they were judged: compacted away or deleted; compare with what was sent, and send again what is missing",
 		gap, o.topics.Definitions(), offset)
-	// A transactional producer makes one such gap a transaction: the reason is said once.
+	// The reason is said once, however many gaps there are.
 	o.log.Debug("statements lost", "count", gap, "before", offset, "topic", o.topics.Definitions())
 	o.board.reason(viewkeeper.ReasonStatementsLost, detail)
 }

@@ -71,6 +71,11 @@ func TestReadableEnd(t *testing.T) {
 	want(8, 8)
 	transactions(1, kgo.TryCommit)
 	want(9, 10)
+	for _, c := range []struct{ from, below, want int64 }{{0, 10, 3}, {4, 5, 1}, {5, 6, 0}, {6, 7, 1}, {0, 4, 0}, {9, 50, 1}, {3, 3, 0}} {
+		if n, err := a.Markers(t.Context(), topic, c.from, c.below); n != c.want || err != nil {
+			t.Errorf("%d markers from %d below %d, %v; want %d", n, c.from, c.below, err, c.want)
+		}
+	}
 
 	deleter, err := sarama.NewClusterAdmin(s.Brokers, s.Sarama())
 	if err != nil {
