@@ -71,6 +71,30 @@ func TestLostTableBlocksWithoutOffsets(t *testing.T) {
 	w.noFence(m)
 }
 
+// Kafka forgets a group's offsets when nobody was in it for long. Nothing is judged
+// twice then, and nothing is left out.
+func TestOffsetsExpired(t *testing.T) {
+	w := newWorld(t)
+	statements := story()
+	w.begin(statements)
+	a, err := sarama.NewClusterAdmin(w.settings.Brokers, w.settings.Sarama())
+	w.must(err)
+	defer a.Close()
+	w.must(a.DeleteConsumerGroup(string(w.topics.Group())))
+	if _, ok, err := w.admin.Committed(w.ctx, string(w.topics.Group()), w.topics.Definitions()); ok || err != nil {
+		t.Fatalf("the offset is still there: %v", err)
+	}
+	log := &lines{}
+	w.log = slog.New(slog.NewTextHandler(log, nil))
+	w.start("second", nil)
+	statements = append(statements, create("e", 1))
+	w.emit(statements[len(statements)-1])
+	w.verify(statements)
+	if n := log.count("statement judged"); n != 1 {
+		t.Errorf("%d statements were judged, one is new", n)
+	}
+}
+
 func TestTableBehindBlocks(t *testing.T) {
 	w := newWorld(t)
 	w.begin(story())

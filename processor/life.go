@@ -139,7 +139,7 @@ func (l *life) callback(ctx goka.Context, value any) {
 	text, _ := value.([]byte)
 	m := codec.Message{Key: []byte(ctx.Key()), Value: text, Offset: ctx.Offset(), Time: ctx.Timestamp()}
 	for key, value := range ctx.Headers() {
-		m.Headers = append(m.Headers, codec.Header{Key: key, Value: value})
+		m.Headers = append(m.Headers, codec.Header{Key: kafka.HeaderKey(key), Value: value})
 	}
 	o.handle(m, done)
 }

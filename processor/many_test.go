@@ -2,8 +2,11 @@ package processor
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/IBM/sarama"
 
 	"github.com/viewkeeper/viewkeeper"
 )
@@ -83,5 +86,28 @@ func TestStatementIDs(t *testing.T) {
 		if d := got[offset]; d.Code != viewkeeper.CodeIDReused || d.Version != viewkeeper.Version(offset)+1 || d.Epoch == 0 {
 			t.Errorf("offset %d: %+v", offset, d)
 		}
+	}
+}
+
+// A header that is given twice is refused, as the law says; goka would hide the first.
+// The nodes' own reader says the same of it.
+func TestAHeaderGivenTwice(t *testing.T) {
+	w := newWorld(t)
+	w.start("node-1", nil)
+	for _, headers := range [][2]string{{"id", "id"}, {"author", "author"}, {"expect-version", "expect-version"}} {
+		m := &sarama.ProducerMessage{Topic: w.topics.Definitions(), Key: sarama.StringEncoder("main.a"), Value: sarama.StringEncoder("CREATE OR REPLACE VIEW a AS SELECT a FROM t")}
+		for i, h := range headers {
+			m.Headers = append(m.Headers, sarama.RecordHeader{Key: []byte(h), Value: fmt.Append(nil, i)})
+		}
+		w.write(m)
+		if d := w.decided(m.Offset); d.Code != viewkeeper.CodeOption || !strings.Contains(d.Message, "twice") {
+			t.Errorf("%s twice: %s %s", headers[0], d.Code, d.Message)
+		}
+	}
+	m := &sarama.ProducerMessage{Topic: w.topics.Definitions(), Key: sarama.StringEncoder("main.a"), Value: sarama.StringEncoder("CREATE VIEW a AS SELECT a FROM t"),
+		Headers: []sarama.RecordHeader{{Key: []byte("x"), Value: []byte("1")}, {Key: []byte("x"), Value: []byte("2")}, {Key: []byte("id\x00"), Value: []byte("3")}, {Key: []byte("id"), Value: []byte("4")}}}
+	w.write(m)
+	if d := w.decided(m.Offset); d.Verdict != viewkeeper.Accepted || d.StatementID != "4" {
+		t.Errorf("%+v", d)
 	}
 }

@@ -37,6 +37,12 @@ func TestMain(m *testing.M) {
 
 func child(t *testing.T, dir string) (addr string, kill func()) {
 	t.Helper()
+	addr, kill, _ = childWithID(t, dir)
+	return addr, kill
+}
+
+func childWithID(t *testing.T, dir string) (addr string, kill func(), pid int) {
+	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+dir)
 	out, err := cmd.StdoutPipe()
@@ -55,7 +61,7 @@ func child(t *testing.T, dir string) (addr string, kill func()) {
 	if err != nil {
 		t.Fatalf("the child said %q, %v", line, err)
 	}
-	return strings.TrimSpace(line), kill
+	return strings.TrimSpace(line), kill, cmd.Process.Pid
 }
 
 func settings(t *testing.T, addr string) kafka.Settings {

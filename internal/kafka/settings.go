@@ -123,6 +123,7 @@ func (s Settings) group(instanceID string) *sarama.Config {
 	c.Consumer.Group.Heartbeat.Interval = groupTimeout / 5
 	c.Consumer.Group.Rebalance.Timeout = groupTimeout
 	c.Net.ReadTimeout = groupTimeout + NetTimeout
+	c.Consumer.Interceptors = []sarama.ConsumerInterceptor{allHeaders{}}
 	// goka's own strategy goes by the members' names, so that a process that joins
 	// could take the partition from an owner that is well. The sticky one leaves it
 	// where it is. There is one input topic, hence nothing to copartition.
