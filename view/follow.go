@@ -269,9 +269,9 @@ func (n *Node) findEnd(ctx context.Context) (again time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, n.time.ping)
 	defer cancel()
 	var id string
-	var end int64
+	var last, end int64
 	err := n.brokers.ask(ctx, func(a *kafka.Admin) (err error) {
-		if id, _, err = a.EndOf(ctx, n.topics.Table()); err != nil || id != known {
+		if id, last, err = a.EndOf(ctx, n.topics.Table()); err != nil || id != known {
 			return err
 		}
 		if end, err = a.ReadableEnd(ctx, n.topics.Table()); err != nil {
@@ -283,7 +283,7 @@ func (n *Node) findEnd(ctx context.Context) (again time.Duration) {
 	if err != nil {
 		return n.time.restartFirst
 	}
-	if id != known || end < read {
+	if id != known || last < read {
 		return 0 // the end of another topic, or a lost one; the monitor sees to it
 	}
 	n.mu.Lock()

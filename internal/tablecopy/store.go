@@ -60,7 +60,7 @@ func Open(dir string) (*Store, Meta, []Record, error) {
 	if !exists(dir) {
 		return nil, Meta{}, nil, ErrNone
 	}
-	s, m, records, err := open(dir, func() (storage.Storage, error) { return storage.OpenFile(dir, false) }, false)
+	s, m, records, err := open(dir, func() (storage.Storage, error) { return storage.OpenFile(dir, false) }, options(false))
 	if err != nil {
 		return nil, Meta{}, nil, err
 	}
@@ -73,7 +73,7 @@ func Read(dir string) (Meta, []Record, error) {
 	if !exists(dir) {
 		return Meta{}, nil, ErrNone
 	}
-	s, m, records, err := open(dir, func() (storage.Storage, error) { return storage.OpenFile(dir, true) }, true)
+	s, m, records, err := open(dir, func() (storage.Storage, error) { return storage.OpenFile(dir, true) }, options(true))
 	if err != nil {
 		return Meta{}, nil, err
 	}
@@ -90,7 +90,7 @@ func Create(dir string) (*Store, error) {
 	if err := errors.Join(stor.Close(), Remove(dir)); err != nil {
 		return nil, err
 	}
-	return create(dir, func() (storage.Storage, error) { return lock(dir) })
+	return create(dir, func() (storage.Storage, error) { return lock(dir) }, options(false))
 }
 
 // lock makes sure that nobody else has the copy.
@@ -145,12 +145,12 @@ func exists(dir string) bool {
 // openStorage is how the files are reached; tests have their own.
 type openStorage func() (storage.Storage, error)
 
-func create(dir string, files openStorage) (*Store, error) {
+func create(dir string, files openStorage, o *opt.Options) (*Store, error) {
 	stor, err := files()
 	if err != nil {
 		return nil, err
 	}
-	db, err := leveldb.Open(stor, options(false))
+	db, err := leveldb.Open(stor, o)
 	if err != nil {
 		return nil, errors.Join(openError(dir, err), stor.Close())
 	}
@@ -159,7 +159,7 @@ func create(dir string, files openStorage) (*Store, error) {
 
 // open also takes a panic of the library for damage: it reads what anybody may have
 // written over.
-func open(dir string, files openStorage, readOnly bool) (s *Store, m Meta, records []Record, err error) {
+func open(dir string, files openStorage, o *opt.Options) (s *Store, m Meta, records []Record, err error) {
 	stor, err := files()
 	if err != nil {
 		return nil, m, nil, openError(dir, err)
@@ -177,7 +177,7 @@ func open(dir string, files openStorage, readOnly bool) (s *Store, m Meta, recor
 			_ = stor.Close()
 		}
 	}()
-	db, err = leveldb.Open(stor, options(readOnly))
+	db, err = leveldb.Open(stor, o)
 	if err != nil {
 		return nil, m, nil, unusable(dir, err)
 	}

@@ -304,7 +304,7 @@ func TestAnyDamage(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	step := 3
+	step := 5
 	if testing.Short() {
 		step = 17
 	}
