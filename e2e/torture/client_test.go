@@ -258,19 +258,28 @@ func (r *run) reader(ctx context.Context, number int) error {
 	return nil
 }
 
-// query reads one definition. There is no answer when it does not exist.
+// query reads one definition.
 func (r *run) query(ctx context.Context, q *history.Query) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	resp, text, err := r.http(ctx, http.MethodPost, q.Node, "/v1/query", map[string]any{"sql": "SELECT * FROM " + q.Name, "min_version": q.Min, "timeout": "5s"}, nil)
-	if err != nil || resp.StatusCode != http.StatusOK {
+	if err != nil {
 		return false, err
 	}
-	var a struct{ Rows [][]int64 }
-	if err := json.Unmarshal(text, &a); err != nil || len(a.Rows) != 1 {
-		return false, fmt.Errorf("%w: the answer to %s on %s: %s", errOdd, q.Name, q.Node, text)
+	var a struct {
+		Rows [][]int64
+		Code string
 	}
-	q.Row = a.Rows[0]
+	switch err := json.Unmarshal(text, &a); {
+	case err == nil && resp.StatusCode == http.StatusBadRequest && a.Code == string(viewkeeper.CodeBind):
+		q.Absent = true
+	case resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusGatewayTimeout:
+		return false, nil
+	case err != nil || resp.StatusCode != http.StatusOK || len(a.Rows) != 1:
+		return false, fmt.Errorf("%w: the answer to %s on %s: %d %s", errOdd, q.Name, q.Node, resp.StatusCode, text)
+	default:
+		q.Row = a.Rows[0]
+	}
 	q.Version, err = strconv.ParseInt(resp.Header.Get("Viewkeeper-Version"), 10, 64)
 	return true, err
 }

@@ -171,6 +171,9 @@ func TestBadHistoriesAreFound(t *testing.T) {
 		{"a read of a value of another version", "wrong read", func(h *History) { h.Queries[0].Row[0] = 1 }},
 		{"a read of two versions at once", "wrong read", func(h *History) { h.Queries[0].Row[2] = 1 }},
 		{"a listing without a definition", "wrong read", func(h *History) { h.Queries[1].Listing = h.Queries[1].Listing[1:] }},
+		{"a definition that is there all the time is not found", "wrong read", func(h *History) {
+			h.Queries[0].Absent, h.Queries[0].Row = true, nil
+		}},
 		{"a node goes back", "backwards", func(h *History) {
 			h.Samples[3].Version, h.Samples[3].Digest = 1, "d1" // n2, which had version 2 before
 		}},

@@ -94,9 +94,11 @@ type Query struct {
 	Return  Time   `json:"return"`
 	Version int64  `json:"version"`
 	// Name and Row are a SELECT * from one definition; Listing is all definitions
-	// with their version, constant and state, in one answer.
+	// with their version, constant and state, in one answer. Absent: the answer was that
+	// there is no such definition; then Version is only what the node had when it began.
 	Name    string   `json:"name,omitempty"`
 	Row     []int64  `json:"row,omitempty"`
+	Absent  bool     `json:"absent,omitempty"`
 	Listing []Listed `json:"listing,omitempty"`
 }
 

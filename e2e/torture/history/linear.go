@@ -249,7 +249,7 @@ func (c *checker) firstSeen() func(version int64) (Time, bool) {
 	for _, s := range c.h.Samples {
 		points = append(points, point{s.Version, s.Return})
 	}
-	for _, q := range c.h.Queries {
+	for _, q := range c.h.Queries { // of an absent one too: the node had at least that version
 		points = append(points, point{q.Version, q.Return})
 	}
 	for _, op := range c.h.Ops {

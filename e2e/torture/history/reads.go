@@ -9,7 +9,12 @@ import (
 // reads: an answer is the catalog of the version that it names, whole, and that
 // version is not below the one asked for.
 func (c *checker) reads() {
+	before := c.sentAfter()
 	for _, q := range c.h.Queries {
+		if q.Absent {
+			c.absent(q, before(q.Return))
+			continue
+		}
 		if q.Version < q.Min {
 			c.find("stale read", "%s answered client %d at version %d, asked for %d or later", q.Node, q.Client, q.Version, q.Min)
 		}
@@ -30,6 +35,48 @@ func (c *checker) reads() {
 		if want := at.row(q.Name); !slices.Equal(q.Row, want) {
 			c.find("wrong read", "%s gives %v for %s at version %d, which has %v", q.Node, q.Row, q.Name, q.Version, want)
 		}
+	}
+}
+
+// absent: an answer that there is no such definition is right at one of the versions
+// that the node can have had: from what was asked for, and what it had, to what was
+// there when it answered.
+func (c *checker) absent(q Query, before int64) {
+	from := max(q.Min, q.Version)
+	for v := from; v < min(before, int64(len(c.state))); v++ {
+		if _, there := c.state[v][q.Name]; !there {
+			return
+		}
+	}
+	if c.known && from < int64(len(c.state)) {
+		c.find("wrong read", "%s knew nothing of %s, asked at %v for version %d or later, when it had %d; it is there from then up to version %d",
+			q.Node, q.Name, time.Duration(q.Call), q.Min, q.Version, before-1)
+	}
+}
+
+// sentAfter gives, for a moment, a version that was not there yet: the lowest of those
+// that were sent later.
+func (c *checker) sentAfter() func(Time) int64 {
+	type sent struct {
+		call    Time
+		version int64
+	}
+	var all []sent
+	for _, op := range c.h.Ops {
+		if op.Told != nil && !op.Again {
+			all = append(all, sent{op.Call, op.Told.Version})
+		}
+	}
+	slices.SortFunc(all, func(a, b sent) int { return cmp.Compare(a.call, b.call) })
+	for i := len(all) - 2; i >= 0; i-- {
+		all[i].version = min(all[i].version, all[i+1].version)
+	}
+	return func(at Time) int64 {
+		i, _ := slices.BinarySearchFunc(all, at+1, func(s sent, t Time) int { return cmp.Compare(s.call, t) })
+		if i == len(all) {
+			return int64(len(c.state))
+		}
+		return all[i].version
 	}
 }
 
@@ -62,6 +109,9 @@ func (c *checker) samples() {
 		}
 	}
 	for _, q := range c.h.Queries {
+		if q.Absent {
+			continue
+		}
 		byNode[q.Node] = append(byNode[q.Node], sighting{q.Call, q.Return, q.Version, true, "a read"})
 	}
 	for _, op := range c.h.Ops {

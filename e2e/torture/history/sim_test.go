@@ -72,6 +72,9 @@ func (p *perfect) send(s Statement) int {
 
 func (p *perfect) read(node, name string) {
 	q := Query{Node: node, Min: p.nodes[node], Call: p.tick(), Version: p.nodes[node], Name: name, Row: p.now.row(name)}
+	if _, there := p.now[name]; !there && name != "" {
+		q.Absent = true
+	}
 	if name == "" {
 		q.Listing = p.now.listing()
 	}
