@@ -96,7 +96,7 @@ func (p *parser) notAView(verb string) *viewkeeper.Error {
 	if p.i == len(p.stmt.toks) {
 		return p.unexpected("VIEW")
 	}
-	if near := nearest(viewkeeper.Fold(t.Text), []string{"view", "materialized", "replace"}); near != "" {
+	if near := Nearest(viewkeeper.Fold(t.Text), []string{"view", "materialized", "replace"}); near != "" {
 		return p.errorf(viewkeeper.CodeSyntax, "expected VIEW after %s, but %s stands there; did you mean %s?", p.stmt.toks[p.i-1].Text, shown(t), strings.ToUpper(near))
 	}
 	return p.unexpected("VIEW")

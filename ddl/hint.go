@@ -66,7 +66,7 @@ func notOurs(toks []Token) *viewkeeper.Error {
 	first := toks[0]
 	what, wayOut := foreign(toks)
 	if what == "" {
-		if near := nearest(viewkeeper.Fold(first.Text), []string{"create", "drop", "alter", "comment", "begin", "commit"}); near != "" && first.Kind == Word {
+		if near := Nearest(viewkeeper.Fold(first.Text), []string{"create", "drop", "alter", "comment", "begin", "commit"}); near != "" && first.Kind == Word {
 			return viewkeeper.ErrorAt(first.At, viewkeeper.CodeSyntax, "%s begins no statement; did you mean %s?", first.Text, strings.ToUpper(near))
 		}
 		return viewkeeper.ErrorAt(first.At, viewkeeper.CodeSyntax, "%s begins no statement of the catalog; write %s", shown(first), list)
@@ -88,8 +88,10 @@ func shown(t Token) string {
 	return "“" + s + "”"
 }
 
-// nearest gives the candidate that s is most likely a misspelling of, or "".
-func nearest(s string, candidates []string) string {
+// Nearest gives the candidate that s is most likely a misspelling of: the first of those
+// with the fewest slips, at most one in four letters. It gives "" when there is none, and
+// when s is longer than any name.
+func Nearest(s string, candidates []string) string {
 	best, bestDistance := "", 1+max(1, len(s)/4)
 	if len(s) > 64 {
 		return ""

@@ -93,7 +93,7 @@ func (p *parser) options(view viewkeeper.Name) (optionList, *viewkeeper.Error) {
 		}
 		name := viewkeeper.Fold(t.Name())
 		if !slices.Contains(optionNames(), name) {
-			if near := nearest(name, optionNames()); near != "" {
+			if near := Nearest(name, optionNames()); near != "" {
 				return nil, p.errorf(viewkeeper.CodeOption, "%s has no option %s; did you mean %s?", view, shown(t), near)
 			}
 			return nil, p.errorf(viewkeeper.CodeOption, "%s has no option %s; the options are %s", view, shown(t), strings.Join(optionNames(), ", "))

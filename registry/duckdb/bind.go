@@ -62,6 +62,9 @@ func (p *Planner) planned(ctx context.Context, w *walker, text string, places dd
 	st, err := p.scratch.conn.prepare(ctx, text)
 	if err != nil {
 		refusal, err := w.refusal(err, places.Source)
+		if refusal != nil {
+			refusal.Message = guess(refusal.Message, p.scratch.relations())
+		}
 		return nil, refusal, err
 	}
 	columns, exact := st.columns()

@@ -3,11 +3,14 @@ package duckdb
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/ddl"
 	"github.com/viewkeeper/viewkeeper/registry"
 )
 
@@ -20,6 +23,48 @@ const longestMessage = 600
 // own finds a guess of the engine's that names its own catalog, or a stub that is
 // none of the user's: "Did you mean "pg_views"?" helps nobody.
 var own = regexp.MustCompile(` ?Did you mean "(information_schema\.|pg_|duckdb_|sqlite_|pragma_|__)[^"]*"\?`)
+
+// unknownTable finds what the engine says of a relation that is not there, and its guess.
+//
+// The guess is not passed on. The engine looks for it among all that its catalog still
+// holds, dropped stubs among them, so that it depends on what the engine went through
+// (a refusal must follow from catalog and statement alone), and names what is not
+// there: Table with name c3 does not exist! Did you mean "memory.c3"?
+var unknownTable = regexp.MustCompile(`^(Table with name (.+?) does not exist!)( Did you mean .*)?$`)
+
+// guess adds to a message about an unknown relation which of the relations that are
+// there may have been meant: one of that name in another schema, else the one that is
+// most likely misspelt.
+func guess(message string, there iter.Seq[viewkeeper.Name]) string {
+	m := unknownTable.FindStringSubmatch(message)
+	if m == nil {
+		return message
+	}
+	name, err := viewkeeper.ParseName(m[2])
+	if err != nil {
+		return message
+	}
+	var meant viewkeeper.Name
+	byView := map[string]viewkeeper.Name{}
+	for _, n := range slices.SortedFunc(there, viewkeeper.Name.Compare) {
+		if n.View == name.View && meant.IsZero() {
+			meant = n
+		}
+		if _, taken := byView[n.View]; !taken {
+			byView[n.View] = n
+		}
+	}
+	if meant.IsZero() && len(name.View) > 2 { // of fewer letters every other name is a slip away
+		meant = byView[ddl.Nearest(name.View, slices.Sorted(maps.Keys(byView)))]
+	}
+	switch {
+	case meant.IsZero():
+		return message
+	case meant.Schema == viewkeeper.DefaultSchema:
+		return fmt.Sprintf("%s Did you mean %q?", message, meant.View)
+	}
+	return fmt.Sprintf("%s Did you mean %q?", message, meant)
+}
 
 // values finds the engine's word for what a stub is made of, and a base's VALUES: the
 // person who wrote d.delay knows "d" only.
@@ -54,6 +99,7 @@ func tidy(message string) string {
 		message += fmt.Sprintf(" and %d more", candidates-maxCandidates)
 	}
 	message = own.ReplaceAllString(message, "")
+	message = unknownTable.ReplaceAllString(message, "$1")
 	message = values.ReplaceAllString(message, "$1")
 	message = strings.ReplaceAll(message, ": : ", ": ")
 	if len(message) > longestMessage {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"strings"
 
@@ -90,6 +91,19 @@ func (s *scratch) change(ctx context.Context, stubs []registry.Stub) error {
 // scriptBytes is about how much SQL goes to the engine at once. Between two batches a
 // context that is over is seen.
 const scriptBytes = 16 << 10
+
+// relations are all that a query over the stubs may read, in no order.
+func (s *scratch) relations() iter.Seq[viewkeeper.Name] {
+	return func(yield func(viewkeeper.Name) bool) {
+		for _, names := range []map[viewkeeper.Name]bool{s.now.stubs, s.base.relations} {
+			for n := range names {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // plan writes the statements that make one change, and notes it as made.
 func (s *scratch) plan(script *strings.Builder, stub registry.Stub) error {
