@@ -25,12 +25,13 @@ run: build ## dev with two nodes on the sample lake, and a story; ONCE=1 ends af
 test: lint unit fuzz e2e ## everything: lint, unit tests with the race detector, a short fuzz, end to end on real Apache Kafka
 	@echo "make test: all passed"
 
-lint: ## vet, gofmt, staticcheck, the house rules
+lint: ## vet, gofmt, staticcheck, the house rules, the alerting rules
 	@scripts/need $(GO) cc
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) test ./internal/lint
+	cd docs/alerts/check && $(GO) vet . && $(GO) test -count=1 . # its files are outside of that module, where test results are kept too long
 
 unit: ## unit tests with the race detector, and the model of the protocol without (one goroutine, many states)
 	@scripts/need $(GO) cc

@@ -29,6 +29,7 @@ func reasonList() []reason {
 		{ReasonOwnerless, "compare the definitions with an export"},
 		{ReasonUnknownRecords, "upgrade this process"},
 		{ReasonDataDir, "make room in --data-dir and see that it can be written; it goes on by itself"},
+		{ReasonCopyFailed, "make room in --data-dir, and give each process a directory of its own; it goes on by itself"},
 		{ReasonFailing, "look at the error; it is tried again by itself"},
 	}
 }

@@ -64,7 +64,7 @@ func (n *Node) build(ctx context.Context) error {
 			if reapply {
 				n.reapply.Store(true)
 			}
-			n.log.Warn("a factory could not be built; the last one is served", "version", p.version, "error", err, "again", backoff)
+			n.log.Debug("a factory could not be built; the last one is served", "version", p.version, "error", err, "again", backoff)
 			again.Reset(backoff)
 			backoff = min(backoff*2, 20*n.time.buildBackoff)
 			continue

@@ -61,7 +61,7 @@ func (n *Node) follow(ctx context.Context) error {
 
 	var abandoned *kafka.AbandonedError
 	if errors.As(err, &abandoned) {
-		n.log.Warn("goka's view did not stop; it is left behind", "after", n.time.stop)
+		n.log.Debug("goka's view did not stop; it is left behind", "after", n.time.stop)
 		err = nil
 	}
 	return n.followError(ctx, s, err)

@@ -39,7 +39,7 @@ func newMetrics(n *Node, reg prometheus.Registerer) (*metrics, error) {
 		indexed: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: ns, Name: "history_next_offset", ConstLabels: labels,
 			Help: "Offset of the decisions topic that the history index goes on from."}),
 		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "table_skipped_total", ConstLabels: labels,
-			Help: "Records of the table that count for nothing: stale of a former owner, tombstone, unreadable, newer of a newer format."}, []string{"why"}),
+			Help: "Records that came while the node followed and count for nothing: stale of a former owner, tombstone, unreadable, newer of a newer format."}, []string{"why"}),
 		copyLoaded: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: ns, Name: "table_copy_loaded_records", ConstLabels: labels,
 			Help: "Records that this start took from the node's copy of the table; 0 when there was none."}),
 		copyNext: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: ns, Name: "table_copy_next_offset", ConstLabels: labels,
@@ -80,7 +80,9 @@ func bit(b bool) float64 {
 	return 0
 }
 
-func (m *metrics) record(r codec.Record, counted bool) {
+// record counts a record. What is read on the way to the end may have lain there for
+// years: only what comes while the node follows is an event.
+func (m *metrics) record(r codec.Record, counted, following bool) {
 	kind, why := "unknown", "stale"
 	switch r := r.(type) {
 	case codec.Row:
@@ -101,7 +103,7 @@ func (m *metrics) record(r codec.Record, counted bool) {
 			why = "newer"
 		}
 	}
-	if !counted {
+	if !counted && following {
 		m.skipped.WithLabelValues(why).Inc()
 	}
 	m.records.WithLabelValues(kind, fmt.Sprint(counted)).Inc()

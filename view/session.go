@@ -105,7 +105,7 @@ func (n *Node) record(s *session, offset int64, key string, value []byte) {
 	n.mu.Unlock()
 
 	s.guard.Seen(offset)
-	n.metrics.record(rec, counts)
+	n.metrics.record(rec, counts, !wasCollecting)
 	if ask {
 		poke(n.askEnd)
 	}

@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 //	ready URL           waits until a node is ready
 //	rmtopic TOPIC       deletes a topic of the broker KAFKA
 //	exits N COMMAND...  wants the exit status N
+//	metrics URL         compares the metrics of a process with docs/alerts/metrics.txt
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join("testdata", "script"),
@@ -66,6 +67,7 @@ func TestScripts(t *testing.T) {
 			"ready":   scriptReady,
 			"rmtopic": scriptRemoveTopic,
 			"exits":   scriptExits,
+			"metrics": scriptMetrics,
 		},
 		RequireExplicitExec: true,
 	})

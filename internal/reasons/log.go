@@ -72,7 +72,7 @@ func (l *Log) Now(log *slog.Logger, now time.Time, reasons map[string]string) {
 		}
 		if e.said.IsZero() && now.Sub(e.since) >= patience(code) {
 			e.said, e.saidDetail = now, reasons[code]
-			log.Log(context.Background(), level(code), "something is wrong", "reason", code, "detail", reasons[code], "do", viewkeeper.Advice(code))
+			log.Log(context.Background(), Level(code), "something is wrong", "reason", code, "detail", reasons[code], "do", viewkeeper.Advice(code))
 		}
 		if !e.here {
 			e.here = true
@@ -92,7 +92,7 @@ func (l *Log) Now(log *slog.Logger, now time.Time, reasons map[string]string) {
 			log.Info("it is well again", "reason", code, "lasted", round(e.last.Sub(e.since)), "times", e.times)
 		case !e.said.IsZero() && e.due(now):
 			e.wait, e.said, e.saidDetail = min(2*e.wait, Most), now, e.detail
-			log.Log(context.Background(), level(code), "it is still wrong", "reason", code, "for", round(now.Sub(e.since)), "times", e.times, "detail", e.detail, "do", viewkeeper.Advice(code))
+			log.Log(context.Background(), Level(code), "it is still wrong", "reason", code, "for", round(now.Sub(e.since)), "times", e.times, "detail", e.detail, "do", viewkeeper.Advice(code))
 		}
 	}
 }
@@ -112,7 +112,8 @@ func isStart(code string) bool {
 	return code == viewkeeper.ReasonStarting || code == viewkeeper.ReasonCatchingUp || code == viewkeeper.ReasonBuilding
 }
 
-func level(code string) slog.Level {
+// Level is that of the lines about a reason.
+func Level(code string) slog.Level {
 	switch code {
 	case viewkeeper.ReasonTableBehind, viewkeeper.ReasonTopicRecreated, viewkeeper.ReasonTableTruncated,
 		viewkeeper.ReasonStatementsLost, viewkeeper.ReasonDigestDiffers, viewkeeper.ReasonNodeIDTaken, viewkeeper.ReasonOwnerless:
