@@ -407,3 +407,12 @@ func (w *world) proxy() *kafkaproxy.Proxy {
 func newTicker(perSecond int) *time.Ticker {
 	return time.NewTicker(time.Second / time.Duration(perSecond))
 }
+
+// behind is Serve of a process that reaches the brokers through a proxy only.
+func (w *world) behind(p *kafkaproxy.Proxy, name, roles string, extra ...string) *fleet.Proc {
+	w.t.Helper()
+	direct := w.Brokers
+	defer func() { w.Brokers = direct }()
+	w.Brokers = p.Brokers()
+	return w.Serve(name, roles, extra...)
+}
