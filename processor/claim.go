@@ -188,6 +188,8 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 		o.rows[r.Name] = r
 	}
 	// The writer has nothing to write yet but heartbeats, and loading may take seconds.
+	// What kept this process from owning until now is over.
+	o.board.update(func(s *Status) { s.Reasons = nil })
 	if err := o.heartbeat(); err != nil {
 		return o, err
 	}

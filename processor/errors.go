@@ -67,21 +67,21 @@ func reasonOf(err error) (code, detail string) {
 	}
 	switch kafka.Classify(err).Kind {
 	case kafka.KindAway:
-		return viewkeeper.ReasonKafkaAway, err.Error()
+		return viewkeeper.ReasonKafkaAway, kafka.Sentence(err)
 	case kafka.KindMissing:
-		return viewkeeper.ReasonTopicMissing, err.Error()
+		return viewkeeper.ReasonTopicMissing, kafka.Sentence(err)
 	case kafka.KindChanged:
-		return viewkeeper.ReasonTopicRecreated, err.Error()
+		return viewkeeper.ReasonTopicRecreated, kafka.Sentence(err)
 	case kafka.KindSettings:
-		return viewkeeper.ReasonTopicSettings, err.Error()
+		return viewkeeper.ReasonTopicSettings, kafka.Sentence(err)
 	case kafka.KindDenied:
-		return viewkeeper.ReasonKafkaDenied, err.Error() + "; give this process's user the rights of an owner (docs/operations.md, Rights), it goes on by itself then"
+		return viewkeeper.ReasonKafkaDenied, kafka.Sentence(err) + "; give this process's user the rights of an owner (docs/operations.md, Rights), it goes on by itself then"
 	case kafka.KindTaken:
-		return viewkeeper.ReasonNodeIDTaken, fmt.Sprintf("%v (%v)", kafka.ErrNodeIDTaken, err)
+		return viewkeeper.ReasonNodeIDTaken, fmt.Sprintf("%v (%s)", kafka.ErrNodeIDTaken, kafka.Sentence(err))
 	}
 	var superseded *SupersededError
 	if err == nil || isEnd(err) || errors.As(err, &superseded) {
 		return "", ""
 	}
-	return viewkeeper.ReasonFailing, "the work for the catalog failed and is begun again: " + err.Error()
+	return viewkeeper.ReasonFailing, "the work for the catalog failed and is begun again: " + kafka.Sentence(err)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lovoo/goka"
@@ -98,8 +97,7 @@ func (n *Node) followError(ctx context.Context, s *session, err error) error {
 	case err == nil && ctx.Err() == nil:
 		return errors.New("goka's view ended by itself")
 	case err != nil:
-		// A list of lists, each on lines of its own.
-		return errors.New(strings.Join(strings.Fields(err.Error()), " "))
+		return errors.New(kafka.Sentence(err))
 	}
 	return nil
 }

@@ -36,8 +36,7 @@ func newGuardedWorld(t *testing.T) *world {
 	}
 	brokers := kafkaScript("up", "1")
 	t.Cleanup(func() { kafkaScript("down") })
-	t.Setenv("KAFKA_BROKERS", brokers)
-	return newWorldOf(t, fleet.New(t))
+	return newWorldOf(t, fleet.NewOn(t, brokers))
 }
 
 // deny takes an operation on a topic from everybody, and leaves all others.
@@ -61,6 +60,7 @@ func (w *world) deny(topic string, operation sarama.AclOperation) (allow func())
 // TestRights is C5, C15 and C16, on a broker that has an authorizer and makes topics of
 // itself.
 func TestRights(t *testing.T) {
+	t.Parallel()
 	w := newGuardedWorld(t)
 
 	// C15. Readers, owners and commands come before the topics are there. None makes

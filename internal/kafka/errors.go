@@ -8,6 +8,30 @@ import (
 	"time"
 )
 
+// Sentence gives an error's text on one line. goka makes lists of lists of them, each
+// on lines of its own.
+func Sentence(err error) string {
+	if err == nil {
+		return ""
+	}
+	words := strings.Fields(err.Error())
+	out := words[:0]
+	for i := 0; i < len(words); i++ {
+		if i+2 < len(words) && strings.HasPrefix(words[i+1], "error") && words[i+2] == "occurred:" {
+			i += 2 // 1 error occurred:
+			continue
+		}
+		if words[i] == "*" {
+			if n := len(out); n > 0 && !strings.HasSuffix(out[n-1], ":") && !strings.HasSuffix(out[n-1], ";") {
+				out[n-1] += ";"
+			}
+			continue
+		}
+		out = append(out, words[i])
+	}
+	return strings.Join(out, " ")
+}
+
 // ErrEmitterClosed is returned when an emitter is used after Close.
 var ErrEmitterClosed = errors.New("the emitter is closed")
 

@@ -32,12 +32,18 @@ type Fleet struct {
 // (a INTEGER, b VARCHAR, ts TIMESTAMP) of two rows.
 func New(t testing.TB) *Fleet {
 	t.Helper()
+	return NewOn(t, Find(t).Brokers)
+}
+
+// NewOn is New on other brokers than those of $KAFKA_BROKERS.
+func NewOn(t testing.TB, brokers string) *Fleet {
+	t.Helper()
 	id := make([]byte, 4)
 	if _, err := rand.Read(id); err != nil {
 		t.Fatal(err)
 	}
 	f := &Fleet{t: t, Tools: Find(t), Catalog: "t" + hex.EncodeToString(id), Dir: t.TempDir(), Procs: map[string]*Proc{}}
-	f.Brokers = f.Tools.Brokers
+	f.Tools.Brokers, f.Brokers = brokers, brokers
 	f.Base = filepath.Join(f.Dir, "base.sql")
 	f.Write(f.Base, `CREATE TABLE t (a INTEGER, b VARCHAR, ts TIMESTAMP); INSERT INTO t VALUES (1, 'one', '2013-01-01'), (2, 'two', '2013-01-02');`)
 	f.Viewkeeper("topics", "create", "--brokers", f.Tools.Brokers, "--catalog", f.Catalog)
