@@ -9,21 +9,27 @@ import (
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
 )
 
+// identityEvery is the most between two looks at which topics these are. It is cheap, and
+// until it is seen statements are judged and written where nobody will look for them.
+const identityEvery = 5 * time.Second
+
 // watchTopics looks at the topics again and again while the life goes on. goka would
 // go on with the old rows of a table that was made anew.
 func (l *life) watchTopics(ctx context.Context) {
-	tick := time.NewTicker(l.cfg.CheckTopics)
-	defer tick.Stop()
+	settings, identity := time.NewTicker(l.cfg.CheckTopics), time.NewTicker(min(l.cfg.CheckTopics, identityEvery))
+	defer settings.Stop()
+	defer identity.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
-		}
-		l.noteTopics(l.checkTopics(ctx))
-		if o := l.owner.Load(); o != nil {
-			if err := l.checkIdentity(ctx, o); err != nil && ctx.Err() == nil {
-				o.fail(err)
+		case <-settings.C:
+			l.noteTopics(l.checkTopics(ctx))
+		case <-identity.C:
+			if o := l.owner.Load(); o != nil {
+				if err := l.checkIdentity(ctx, o); err != nil && ctx.Err() == nil {
+					o.fail(err)
+				}
 			}
 		}
 	}
