@@ -64,8 +64,8 @@ func TestJoiningTakesNothing(t *testing.T) {
 	}
 }
 
-// Two processes with one node id: the one that is thrown out says why, and leaves the
-// other alone for long, instead of throwing it out in turn.
+// Two processes with one node id: the one that is thrown out says why, and stays out
+// while the other lives, instead of throwing it out in turn.
 func TestOneNodeIDTwice(t *testing.T) {
 	w := newWorld(t)
 	one := w.start("node-1", nil)
@@ -81,6 +81,10 @@ func TestOneNodeIDTwice(t *testing.T) {
 	}
 	if s := two.Status(); s.State != StateOwner || s.Epoch != second.Epoch || s.Epoch <= first.Epoch {
 		t.Errorf("the second one is %+v", s)
+	}
+	two.stop()
+	if s := one.waitOwner(); s.Epoch <= second.Epoch || len(s.Reasons) > 0 {
+		t.Errorf("when the second has gone the first is %+v", s)
 	}
 }
 

@@ -78,7 +78,9 @@ func (p *Processor) Run(ctx context.Context) error {
 	told.Go(func() { p.troubles.tell(telling, p.log, p.board) })
 	defer told.Wait()
 	defer stop()
+	var out error // by whom this process was thrown out, nil for nobody
 	return kafka.Supervise(ctx, kafka.Supervision{
+		TakenWait:    takenWait,
 		Name:         "the processor of catalog " + p.cfg.Catalog,
 		Log:          p.log,
 		StopDeadline: p.cfg.ExitDeadline,
@@ -87,11 +89,21 @@ func (p *Processor) Run(ctx context.Context) error {
 			p.board.ended(err)
 		},
 	}, func(ctx context.Context) error {
+		if out != nil {
+			if err := p.untilFree(ctx, out); err != nil || ctx.Err() != nil {
+				return err
+			}
+			out = nil
+		}
 		l := &life{
 			cfg: &p.cfg, settings: p.settings, topics: p.topics, instanceID: instanceID(p.cfg.NodeID), guard: p.guard,
 			log: p.log, metrics: p.metrics, board: p.board, now: p.now, load: p.load, openSink: p.openSink, sweeps: p.sweeps, troubles: p.troubles,
 		}
-		return l.run(ctx)
+		err := l.run(ctx)
+		if kafka.Classify(err).Kind == kafka.KindTaken {
+			out = err
+		}
+		return err
 	})
 }
 

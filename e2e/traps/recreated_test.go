@@ -18,6 +18,7 @@ import (
 // records than it had, and with more. What was served goes on being served, nobody
 // decides over a catalog that was lost, and whoever starts then says the same.
 func TestRecreatedTopics(t *testing.T) {
+	t.Parallel()
 	contents := []struct {
 		name string
 		of   func(was []*sarama.ConsumerMessage) []*sarama.ConsumerMessage

@@ -209,6 +209,7 @@ func zombieSteps() []zombieStep {
 // An owner is stopped past its session at each step of its work, another one takes over,
 // and the first one wakes up and goes on where it was.
 func TestZombieOwner(t *testing.T) {
+	t.Parallel()
 	for _, step := range zombieSteps() {
 		t.Run(step.name, func(t *testing.T) {
 			t.Parallel()
@@ -236,6 +237,7 @@ func TestZombieOwner(t *testing.T) {
 // The new owner dies before it has healed: what the zombie wrote late lies there until
 // a third one comes and heals. Compaction takes the rest then, and a new node sees no more.
 func TestZombieAndItsHealerDies(t *testing.T) {
+	t.Parallel()
 	for _, step := range zombieSteps() {
 		if !step.held || step.name == "before the fence" || step.name == "before the offset commit" {
 			continue // what comes late needs no healing
