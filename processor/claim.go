@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -87,6 +88,26 @@ func checkClaim(t kafka.Topics, c *codec.Commit, in fold.Input) (next int64, err
 	return next, nil
 }
 
+// reached is the highest version that this process has committed or gone on from, in
+// all its lives. A table that has less is not the one that it was: made anew, or without
+// its end. What restore puts back has more, or as much.
+type reached struct{ version atomic.Uint64 }
+
+func (r *reached) note(v viewkeeper.Version) {
+	if uint64(v) > r.version.Load() {
+		r.version.Store(uint64(v)) // one owner at a time writes it
+	}
+}
+
+func (r *reached) check(t kafka.Topics, v viewkeeper.Version) error {
+	if had := viewkeeper.Version(r.version.Load()); v < had {
+		return &BlockedError{viewkeeper.ReasonTopicRecreated, fmt.Sprintf(
+			"the topic %s has the catalog at version %d, and this process has seen it at version %d: it was made anew, or lost its end; put the catalog back into it with viewkeeper restore",
+			t.Table(), v, had)}
+	}
+	return nil
+}
+
 // past is what was so before goka recovered the table, and can't be ahead of it: an
 // owner that is still at work commits and decides more while the table is recovered.
 type past struct{ committed, decisionsEnd int64 }
@@ -113,6 +134,9 @@ func (l *life) early(ctx context.Context, table *fold.Fold, p past) (next int64,
 	}
 	in.Committed, in.DecisionsEnd = p.committed, p.decisionsEnd
 	in.NewerOwner = table.NewerOwner()
+	if err := l.reached.check(l.topics, table.Version()); err != nil {
+		return 0, "", err
+	}
 	next, err = checkClaim(l.topics, table.Commit(), in)
 	return next, in.TopicID, err
 }
@@ -137,7 +161,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	o = &owner{
 		cfg: l.cfg, topics: l.topics, log: l.log, metrics: l.metrics, board: l.board, troubles: l.troubles, now: l.now,
 		ctx: ctx, stop: stop, session: session, sink: l.sink, load: l.load,
-		follower: newFollower(table, end), queue: newQueue(l.cfg.QueueBytes), failed: l.fail,
+		reached: l.reached, follower: newFollower(table, end), queue: newQueue(l.cfg.QueueBytes), failed: l.fail,
 		wrote: fold.Written{Last: -1, HealedTo: -1}, sweep: make(chan []*sarama.ProducerMessage, 1),
 	}
 	o.follower.moved = o.finish
@@ -179,6 +203,10 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	o.last = o.startFrom(state.Start(o.fence, o.epoch), l.cfg.Base)
 	o.versionBase, o.engine, o.baseDigest = o.last.VersionBase, o.last.Engine, o.last.BaseDigest
 	version := o.last.Version
+	if err := l.reached.check(l.topics, version); err != nil {
+		return o, err
+	}
+	l.reached.note(version)
 	if err := o.complete(state); err != nil {
 		return o, err
 	}

@@ -29,6 +29,7 @@ type life struct {
 	topics     kafka.Topics
 	instanceID string
 	guard      *kafka.Guard
+	reached    *reached
 	log        *slog.Logger
 	metrics    *metrics
 	board      *board
@@ -71,6 +72,12 @@ func (l *life) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { _ = l.admin.Close() }()
+	var changed *kafka.TopicChangedError
+	if errors.As(l.guard.Err(), &changed) {
+		// This life reads whatever table there is from its beginning. Whether it may be
+		// owned is for the claim to say.
+		l.guard.Accept(changed.Found)
+	}
 	if err := l.checkTopics(ctx); err != nil {
 		return err
 	}

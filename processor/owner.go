@@ -40,6 +40,7 @@ type owner struct {
 	topics   kafka.Topics
 	log      *slog.Logger
 	metrics  *metrics
+	reached  *reached
 	board    *board
 	troubles *troubles
 	now      func() time.Time
@@ -267,6 +268,7 @@ func (o *owner) finish(certain int64) {
 		o.written = o.written[1:]
 		o.session.MarkOffset(o.topics.Definitions(), 0, batch[len(batch)-1].offset+1, o.topicID)
 		for _, it := range batch {
+			o.reached.note(it.version) // certain only here: an acked one may be stale
 			it.done(nil)
 		}
 	}

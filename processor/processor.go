@@ -25,6 +25,7 @@ type Processor struct {
 	board    *board
 	guard    *kafka.Guard
 	ran      atomic.Bool
+	reached  *reached
 	troubles *troubles
 
 	// What tests replace.
@@ -53,6 +54,7 @@ func New(cfg Config) (*Processor, error) {
 		log:      cfg.Log.With("catalog", cfg.Catalog, "node", cfg.NodeID),
 		board:    board,
 		guard:    kafka.NewGuard(topics.Table(), ""),
+		reached:  &reached{},
 		now:      time.Now,
 		troubles: &troubles{now: time.Now},
 		openSink: openSink,
@@ -96,7 +98,7 @@ func (p *Processor) Run(ctx context.Context) error {
 			out = nil
 		}
 		l := &life{
-			cfg: &p.cfg, settings: p.settings, topics: p.topics, instanceID: instanceID(p.cfg.NodeID), guard: p.guard,
+			cfg: &p.cfg, settings: p.settings, topics: p.topics, instanceID: instanceID(p.cfg.NodeID), guard: p.guard, reached: p.reached,
 			log: p.log, metrics: p.metrics, board: p.board, now: p.now, load: p.load, openSink: p.openSink, sweeps: p.sweeps, troubles: p.troubles,
 		}
 		err := l.run(ctx)

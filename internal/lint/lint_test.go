@@ -37,6 +37,7 @@ var layers = map[string][]string{
 	"internal/kafka":           {"", "codec"},
 	"internal/broker":          {""},
 	"internal/kafkaproxy":      {},
+	"internal/restore":         {"", "codec", "internal/fold", "internal/kafka"},
 	"internal/tablecopy":       {"", "codec"},
 	"internal/reasons":         {""},
 	"processor":                {"", "ddl", "codec", "registry", "internal/fold", "internal/kafka", "internal/reasons"},

@@ -1,0 +1,189 @@
+package restore_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/internal/restore"
+)
+
+// The table is deleted and made anew, empty. From each source it is put back as it was:
+// the catalog at its version, each definition at its own; the node that served it takes
+// the new table, with the digest that it had; the owner, who was there all the time and
+// refused to work, goes on with a higher version and epoch; ids are known.
+func TestALostTableIsPutBackFromEachSource(t *testing.T) {
+	for _, kind := range []restore.Kind{restore.Export, restore.Copy, restore.Decided} {
+		t.Run(string(kind), func(t *testing.T) {
+			w := newWorld(t)
+			w.own()
+			w.follow()
+			first := w.say("zero", "CREATE VIEW zero AS SELECT a FROM t").Version
+			old := w.source(kind) // of version 1: the rest comes from the decisions
+			last := w.story()
+			before, rows := w.at(last), w.rows()
+			epoch := w.owns().Epoch
+
+			w.remake(w.topics.Names.Table())
+			w.blocked()
+			r := w.restore(old, false, false)
+			if !r.Complete || r.Version != last || r.Definitions != len(rows) || r.From != kind || len(r.Lost) > 0 || r.StatementIDs < 9 {
+				t.Errorf("%+v", r)
+			}
+			if kind != restore.Decided && (r.SourceVersion != first || r.Decisions != 8) {
+				t.Errorf("%+v", r)
+			}
+			if got := w.rows(); !maps.Equal(got, rows) {
+				t.Errorf("the table holds\n%v\nand held\n%v", got, rows)
+			}
+			if s := w.at(last); s.Digest != before.Digest || s.Version != last {
+				t.Errorf("the node is at version %d with digest %s, and was at %d with %s", s.Version, s.Digest, last, before.Digest)
+			}
+			w.owns()
+			if d := w.say("after", "CREATE VIEW after AS SELECT a FROM e"); d.Version != last+1 || d.Epoch <= epoch || d.Verdict != viewkeeper.Accepted {
+				t.Errorf("the next decision: %+v", d)
+			}
+			if d := w.say("s1", "CREATE VIEW b AS SELECT a FROM a"); d.Version > last {
+				t.Errorf("a statement sent again is judged again: %+v", d)
+			}
+			w.at(last + 1)
+		})
+	}
+}
+
+// Everything is gone but an export: a new cluster. Versions go on from the export's.
+func TestAnExportFillsANewCluster(t *testing.T) {
+	old := newWorld(t)
+	old.own()
+	old.story()
+	export, rows := old.source(restore.Export), old.rows()
+
+	w := newWorld(t)
+	w.own() // and has begun an empty catalog
+	w.owns()
+	w.follow()
+	r := w.restore(export, false, false)
+	if !r.Complete || r.Version != 8 || r.Decisions != 0 {
+		t.Errorf("%+v", r)
+	}
+	w.at(8)
+	if got := w.rows(); !maps.Equal(got, rows) {
+		t.Errorf("the table holds\n%v\nand held\n%v", got, rows)
+	}
+	if d := w.say("after", "CREATE VIEW after AS SELECT a FROM e"); d.Version != 9 || d.Offset != 0 || d.Verdict != viewkeeper.Accepted {
+		t.Errorf("%+v", d)
+	}
+}
+
+// Table and decisions are gone, and an old export is there. What came after it can't be
+// known: it is refused, and says which statements they are. Where that is accepted the
+// versions go on above all that was.
+func TestAnOldExportAlone(t *testing.T) {
+	w := newWorld(t)
+	w.own()
+	w.follow()
+	w.say("zero", "CREATE VIEW zero AS SELECT a FROM t")
+	export := w.source(restore.Export)
+	last := w.story()
+	w.at(last)
+	w.stopOwn()
+	w.remake(w.topics.Names.Table())
+	w.remake(w.topics.Names.Decisions())
+
+	k := w.look()
+	p, err := restore.Make(w.ctx, k, export)
+	w.must(err)
+	if err := p.Allowed(k, true, false); err == nil || !strings.Contains(err.Error(), "8 statements from offset 1 on") {
+		t.Errorf("%v", err)
+	}
+	if p.Report.Complete || len(p.Report.Lost) != 8 || p.Report.Lost[3].ID != "s3" || p.Report.Lost[3].Version != 5 || p.Report.Lost[3].SQL != "CREATE OR REPLACE VIEW a AS SELECT a, b FROM t" {
+		t.Errorf("%+v", p.Report)
+	}
+	w.must(p.Allowed(k, false, true))
+	w.must(w.put(k, p))
+	if p.Report.Version != last+1 {
+		t.Errorf("%+v", p.Report)
+	}
+	w.own()
+	w.at(last + 1)
+	if got := slices.Collect(maps.Keys(w.rows())); !slices.Equal(got, []string{"main.zero"}) {
+		t.Errorf("%v", got)
+	}
+	// A lost statement, sent again.
+	if d := w.say("s0", "CREATE VIEW a AS SELECT a FROM t"); d.Version != last+2 || d.Verdict != viewkeeper.Accepted {
+		t.Errorf("%+v", d)
+	}
+}
+
+// The definitions topic was made anew with the table: its offsets begin again, the
+// versions do not.
+func TestAllTopicsButTheDecisionsAreGone(t *testing.T) {
+	w := newWorld(t)
+	w.own()
+	last := w.story()
+	rows := w.rows()
+	w.stopOwn()
+	w.remake(w.topics.Names.Table())
+	w.remake(w.topics.Names.Definitions())
+	r := w.restore(w.source(restore.Decided), false, false)
+	if !r.Complete || r.Version != last || !maps.Equal(w.rows(), rows) {
+		t.Errorf("%+v", r)
+	}
+	w.own()
+	if d := w.say("after", "CREATE VIEW after AS SELECT a FROM e"); d.Version != last+1 || d.Offset != 0 || d.Verdict != viewkeeper.Accepted {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A table that is well is not written over by mistake.
+func TestATableThatIsWellIsLeft(t *testing.T) {
+	w := newWorld(t)
+	w.own()
+	w.follow()
+	w.say("zero", "CREATE VIEW zero AS SELECT a FROM t")
+	export := w.source(restore.Export)
+	last := w.story()
+	w.at(last)
+	for _, s := range []*restore.Source{export, w.source(restore.Decided), w.source(restore.Copy)} {
+		k := w.look()
+		p, err := restore.Make(w.ctx, k, s)
+		w.must(err)
+		if err := p.Allowed(k, false, true); err == nil || !strings.Contains(err.Error(), "is well at version 9") {
+			t.Errorf("%s: %v", s.Kind, err)
+		}
+	}
+
+	// With the explicit word a running owner is stopped, and goes on from what is there
+	// then. Nothing has changed, since the decisions make up for the export's age.
+	epoch := w.owns().Epoch
+	if r := w.restore(export, true, false); r.Changed != 0 || r.Version != last {
+		t.Errorf("%+v", r)
+	}
+	if d := w.say("after", "CREATE VIEW after AS SELECT a FROM e"); d.Version != last+1 || d.Epoch <= epoch || d.Verdict != viewkeeper.Accepted {
+		t.Errorf("%+v", d)
+	}
+	w.at(last + 1)
+}
+
+// With the decisions gone and both words said, an old export takes a catalog back that
+// is well: at a new version, since the old one had other rows. Nodes follow.
+func TestGoingBackToAnOldExport(t *testing.T) {
+	w := newWorld(t)
+	w.own()
+	w.follow()
+	w.say("zero", "CREATE VIEW zero AS SELECT a FROM t")
+	export := w.source(restore.Export)
+	last := w.story()
+	w.at(last)
+	w.remake(w.topics.Names.Decisions())
+	r := w.restore(export, true, true)
+	if r.Version <= last || r.Changed != 3 || r.Definitions != 1 {
+		t.Errorf("%+v", r)
+	}
+	w.until("the old catalog", func(s viewkeeper.Status) bool { return s.Version == r.Version && s.Definitions == 1 })
+	if d := w.say("after", "CREATE VIEW after AS SELECT a FROM zero"); d.Version != r.Version+1 || d.Verdict != viewkeeper.Accepted {
+		t.Errorf("%+v", d)
+	}
+}
