@@ -16,7 +16,6 @@ import (
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/ddl"
-	"github.com/viewkeeper/viewkeeper/internal/fold"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
 	"github.com/viewkeeper/viewkeeper/server"
 )
@@ -273,31 +272,4 @@ func (c *topicsClient) decisions(ctx context.Context) ([]viewkeeper.Decision, er
 		return nil, kafkaFailure(err)
 	}
 	return slices.SortedFunc(maps.Values(byVersion), func(a, b viewkeeper.Decision) int { return cmp.Compare(a.Version, b.Version) }), nil
-}
-
-// table reads the whole table, by the rules of its followers: after a gap the end
-// is asked for anew, and only when that was reached does the fold show anything.
-func (c *topicsClient) table(ctx context.Context) (*fold.Fold, error) {
-	f := fold.New()
-	for f.Collecting() {
-		gap, need := f.NeedEnd()
-		end, err := c.admin.ReadableEnd(ctx, c.Table())
-		if err != nil {
-			return nil, kafkaFailure(err)
-		}
-		if need {
-			f.EndIs(gap, end)
-		}
-		if f.Next() >= end {
-			continue
-		}
-		err = c.read(ctx, c.Table(), f.Next(), end, func(m *sarama.ConsumerMessage) bool {
-			f.Add(m.Offset, codec.DecodeRecord(string(m.Key), m.Value))
-			return false
-		})
-		if err != nil {
-			return nil, kafkaFailure(err)
-		}
-	}
-	return f, nil
 }

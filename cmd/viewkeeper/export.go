@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,12 +9,15 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/restore"
 	"github.com/viewkeeper/viewkeeper/server"
 )
 
@@ -24,8 +28,55 @@ type exportFile struct {
 	Version viewkeeper.Version `json:"version"`
 	Epoch   viewkeeper.Epoch   `json:"epoch"`
 	At      time.Time          `json:"at"`
-	// Rows are the definitions, sorted by name.
-	Rows []viewkeeper.RowJSON `json:"rows"`
+	// DefinitionsTopic and VersionBase say which offsets the versions count; an export
+	// from a node does not have them, nor the ids.
+	DefinitionsTopic string             `json:"definitions_topic,omitempty"`
+	VersionBase      viewkeeper.Version `json:"version_base,omitempty"`
+	// Rows are the definitions, sorted by name; each is a [viewkeeper.RowJSON], and of an
+	// export from the table the row as it lies there, so that nothing that a newer program
+	// says of it is lost.
+	Rows []json.RawMessage `json:"rows"`
+	// IDs are the known statement ids.
+	IDs []codec.ID `json:"statement_ids,omitempty"`
+}
+
+// source gives an export to restore.
+func (in *exportFile) source(dir string) (*restore.Source, error) {
+	s := &restore.Source{
+		Kind: restore.Export, Place: dir, Version: in.Version, Epoch: in.Epoch,
+		DefinitionsTopic: in.DefinitionsTopic, VersionBase: in.VersionBase, IDs: in.IDs,
+	}
+	for i, raw := range in.Rows {
+		row, err := exportedRow(raw)
+		if err != nil {
+			return nil, refusedf("row %d of the export in %s: %w", i, dir, err)
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return s, nil
+}
+
+// exportedRow reads one of an export's rows.
+func exportedRow(raw json.RawMessage) (viewkeeper.Row, error) {
+	var r struct {
+		viewkeeper.RowJSON
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return viewkeeper.Row{}, err
+	}
+	switch {
+	case r.Format > codec.Format:
+		return viewkeeper.Row{}, fmt.Errorf("it is of format %d, and this program knows format %d; restore with the program that wrote it", r.Format, codec.Format)
+	case r.Format > 0:
+		if row, ok := codec.DecodeRecord(r.Name.String(), raw).(codec.Row); ok {
+			return row.Row, nil
+		}
+		return viewkeeper.Row{}, errors.New("it is not a row")
+	case r.Name.IsZero() || r.Definition == nil || r.Definition.Name != r.Name:
+		return viewkeeper.Row{}, errors.New("it has no name, or no definition of that name")
+	}
+	return viewkeeper.Row{Name: r.Name, Version: r.Version, Definition: r.Definition}, nil
 }
 
 const (
@@ -69,7 +120,11 @@ func (a *app) export(ctx context.Context, dir string) error {
 	if err := clearExport(dir); err != nil {
 		return err
 	}
-	for _, row := range out.Rows {
+	for _, raw := range out.Rows {
+		row, err := exportedRow(raw)
+		if err != nil {
+			return err
+		}
 		path := sqlPath(dir, row.Name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
@@ -120,7 +175,11 @@ func clearExport(dir string) error {
 	case err != nil:
 		return err
 	}
-	for _, row := range before.Rows {
+	for _, raw := range before.Rows {
+		row, err := exportedRow(raw)
+		if err != nil {
+			continue // its file is not known
+		}
 		if err := os.Remove(sqlPath(dir, row.Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -164,7 +223,7 @@ func readPages(ctx context.Context, node *client) (out *exportFile, same bool, e
 	if _, err := node.get(ctx, "/v1/status", nil, &st); err != nil {
 		return nil, false, err
 	}
-	out = &exportFile{Catalog: st.Catalog, Version: st.Version, Epoch: st.Epoch, Rows: []viewkeeper.RowJSON{}}
+	out = &exportFile{Catalog: st.Catalog, Version: st.Version, Epoch: st.Epoch, Rows: []json.RawMessage{}}
 	for after := ""; ; {
 		resp, err := node.send(ctx, "GET", "/v1/definitions?"+url.Values{"after": {after}}.Encode(), nil, nil)
 		if err != nil {
@@ -186,9 +245,13 @@ func readPages(ctx context.Context, node *client) (out *exportFile, same bool, e
 			return nil, false, nil
 		}
 		for _, d := range page.Definitions {
-			out.Rows = append(out.Rows, viewkeeper.RowJSON{Name: d.Name, Version: d.Version, Definition: &viewkeeper.Definition{
+			raw, err := json.Marshal(viewkeeper.RowJSON{Name: d.Name, Version: d.Version, Definition: &viewkeeper.Definition{
 				Name: d.Name, Kind: d.Kind, SQL: d.SQL, Comment: d.Comment, ID: d.ID,
 			}})
+			if err != nil {
+				return nil, false, err
+			}
+			out.Rows = append(out.Rows, raw)
 		}
 		if page.Next == nil {
 			return out, true, nil
@@ -203,17 +266,26 @@ func (a *app) exportFromTable(ctx context.Context) (*exportFile, error) {
 		return nil, err
 	}
 	defer topics.Close()
-	table, err := topics.table(ctx)
+	table, err := topics.restoring().Table(ctx)
 	if err != nil {
-		return nil, err
+		return nil, kafkaFailure(err)
 	}
-	if table.Commit() == nil {
-		return nil, refusedf("the table of catalog %s has no commit row: nothing was ever decided, or the table was lost", a.Catalog)
+	commit := table.Fold.Commit()
+	switch {
+	case table.Begin > 0:
+		return nil, refusedf("the table of catalog %s begins at offset %d: its first records were deleted, and definitions may be missing; 'viewkeeper restore' says what can be put back", a.Catalog, table.Begin)
+	case commit == nil:
+		return nil, refusedf("the table of catalog %s has no commit row: nothing was ever decided, or the table was lost; 'viewkeeper restore' says what can be put back", a.Catalog)
 	}
-	out := &exportFile{Catalog: a.Catalog, Version: table.Version(), Epoch: table.Epoch(), Rows: []viewkeeper.RowJSON{}}
-	for _, row := range table.Rows() {
+	out := &exportFile{
+		Catalog: a.Catalog, Version: commit.Version, Epoch: table.Fold.Epoch(), Rows: []json.RawMessage{},
+		DefinitionsTopic: commit.DefinitionsTopic, VersionBase: commit.VersionBase,
+		IDs: slices.SortedFunc(table.Fold.IDs, func(x, y codec.ID) int { return cmp.Compare(x.Version, y.Version) }),
+	}
+	for _, row := range table.Fold.Rows() {
 		if row.Live() {
-			out.Rows = append(out.Rows, viewkeeper.RowJSON{Name: row.Name, Version: row.Version, Definition: row.Definition})
+			_, value := codec.EncodeRecord(codec.Row{Row: row})
+			out.Rows = append(out.Rows, value)
 		}
 	}
 	return out, nil

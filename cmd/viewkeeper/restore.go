@@ -5,40 +5,57 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/viewkeeper/viewkeeper"
-	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/restore"
+	"github.com/viewkeeper/viewkeeper/internal/tablecopy"
 )
 
 func (a *app) restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "restore DIR",
-		Short: "Put a lost table back",
-		Long: `restore writes the definitions of an export back to a table that was lost: deleted
-and made anew, or emptied. What was decided after the export is taken from the
-decisions topic as far as that reaches, so that with an intact decisions topic
-nothing is missing. Versions and epochs go on above all that was ever seen.
+		Use:   "restore [DIR]",
+		Short: "Put a lost or damaged table back",
+		Long: `restore puts the catalog back into a table that was lost or damaged: from an export
+(DIR is what 'viewkeeper export' wrote), from a node's copy (DIR is the --data-dir of a
+node that does not run), from the decisions topic, or from what the table itself still
+holds, which repairs it in place. What was decided after the source is added from the
+decisions topic. Versions and epochs go on above all that was ever seen.
 
-Statement ids are known again as far as the decisions topic reaches. A table that
-holds a catalog is refused. Stop the owners first; start them when it is done.`,
-		Example: "  viewkeeper restore backup/ --brokers kafka:9092 --catalog prod",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.restore(cmd.Context(), args[0]) },
+Without DIR and --from it writes nothing, and says what each source would give. With
+DIR it finds out which of the two it is.
+
+A table that is well is only written over with --force; a catalog of which something
+is missing is only put back with --accept-loss, and the report says what. An owner may
+run: it stops, and goes on from what was put back. A restore that died is run again.`,
+		Example: `  viewkeeper restore --brokers kafka:9092 --catalog prod
+  viewkeeper restore backup/ --brokers kafka:9092 --catalog prod
+  viewkeeper restore --from decisions --brokers kafka:9092 --catalog prod`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := ""
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return a.restore(cmd.Context(), dir)
+		},
 	}
-	a.use(cmd.Flags(), "brokers", "catalog", "timeout")
+	a.use(cmd.Flags(), "brokers", "catalog", "from", "force", "accept-loss", "dry-run", "output", "timeout")
 	return cmd
 }
 
+// toolOwner is who a fence, rows and a commit row are from that a command wrote.
+const toolOwner = "viewkeeper-cli"
+
+// restoreAttempts is how often a restore begins again because an owner took over.
+const restoreAttempts = 3
+
 func (a *app) restore(ctx context.Context, dir string) error {
-	in, err := readExport(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return usagef("there is no %s in %s; 'viewkeeper export' writes it", exportName, dir)
-	case err != nil:
+	if err := a.checkRestore(dir); err != nil {
 		return err
 	}
 	topics, err := a.openTopics()
@@ -48,112 +65,253 @@ func (a *app) restore(ctx context.Context, dir string) error {
 	defer topics.Close()
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
-	if in.Catalog != a.Catalog {
-		return usagef("the export in %s is of catalog %s and not of %s", dir, in.Catalog, a.Catalog)
-	}
-	table, err := topics.table(ctx)
-	if err != nil {
-		return err
-	}
-	if table.Commit() != nil {
-		return refusedf("the table of catalog %s holds a catalog at version %s; restore is for one that was lost", a.Catalog, table.Version())
-	}
-	plan, err := topics.planRestore(ctx, in)
-	if err != nil {
-		return err
-	}
-	plan.commit.EpochBase = max(plan.commit.EpochBase, table.Epoch(), table.EpochBase())
-	if err := topics.takeOver(ctx, plan.commit, plan.rows, plan.ids); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.out, "restored %d definitions of catalog %s at version %s (the export had version %s, %d decisions came after it)\n",
-		len(plan.rows), a.Catalog, plan.commit.Version, in.Version, plan.later)
-	return err
-}
-
-// restorePlan is what a restore writes.
-type restorePlan struct {
-	commit *codec.Commit
-	rows   []viewkeeper.Row
-	ids    map[int]*codec.IDs // the ring of known statement ids
-	later  int                // decisions after the export
-}
-
-// ringOf makes the ring of known statement ids from decisions in the order of their
-// versions, so that a statement sent again is not judged a second time.
-func ringOf(decisions []viewkeeper.Decision) map[int]*codec.IDs {
-	slots := map[int]*codec.IDs{}
-	for _, d := range decisions {
-		if d.Code == viewkeeper.CodeIDReused || codec.IsDefaultID(d.StatementID) || d.SQL == "" {
-			continue // the id is another decision's, none, or a dropping key that is not told
+	shown := a.startProgress("reading the topics")
+	defer shown.stop()
+	for attempt := 1; ; attempt++ {
+		known, err := topics.restoring().Look(ctx)
+		if err != nil {
+			return kafkaFailure(err)
 		}
-		n := codec.Slot(d.Version)
-		if s := slots[n]; s == nil || s.Version < codec.SlotStart(d.Version) {
-			slots[n] = &codec.IDs{Slot: n} // a new round
+		if a.DryRun || dir == "" && a.From == "" {
+			shown.stop()
+			return a.planRestores(ctx, topics, known, dir)
 		}
-		slots[n].Version = d.Version
-		slots[n].IDs = append(slots[n].IDs, codec.ID{
-			ID: d.StatementID, Text: codec.HashText(viewkeeper.Submission{SQL: d.SQL}), Version: d.Version,
-		})
+		source, err := a.restoreSource(ctx, topics, known, restore.Kind(a.From), dir)
+		if err != nil {
+			return err
+		}
+		plan, err := restore.Make(ctx, known, source)
+		if err != nil {
+			return restoreFailure(err)
+		}
+		shown.stop()
+		if plan.Report.From == restore.InTable && plan.Nothing(known) && len(plan.Report.Damage) == 0 {
+			plan.Report.Notes = append(plan.Report.Notes, "there is nothing to repair")
+			return a.printRestore(plan.Report)
+		}
+		if err := plan.Allowed(known, a.Force, a.AcceptLoss); err != nil {
+			return errors.Join(a.printRestore(plan.Report), refusedf("%w", err))
+		}
+		plan.Report.Epoch, err = topics.carryOut(ctx, known, plan)
+		switch {
+		case errors.Is(err, restore.ErrTakenOver) && attempt < restoreAttempts:
+			continue
+		case err != nil:
+			return restoreFailure(err)
+		}
+		plan.Report.Written = true
+		return a.printRestore(plan.Report)
 	}
-	return slots
 }
 
-// planRestore puts the export and the decisions after it together, and finds the
-// version to go on from: above every decision, and not below what the group has
-// finished, so that no statement is judged a second time.
-func (c *topicsClient) planRestore(ctx context.Context, in *exportFile) (*restorePlan, error) {
-	id, end, err := c.admin.EndOf(ctx, c.Definitions())
+// checkRestore says what makes no sense about the command line.
+func (a *app) checkRestore(dir string) error {
+	for name, set := range map[string]bool{"force": a.Force, "accept-loss": a.AcceptLoss} {
+		if set && a.source(name) != "flag" {
+			return usagef("--%s is for one restore: give it on the command line, not by the %s", name, a.source(name))
+		}
+	}
+	switch kind := restore.Kind(a.From); kind {
+	case "":
+	case restore.Export, restore.Copy:
+		if dir == "" {
+			return usagef("--from %s needs the directory of it", kind)
+		}
+	case restore.Decided, restore.InTable:
+		if dir != "" {
+			return usagef("--from %s takes no directory", kind)
+		}
+	}
+	return nil
+}
+
+// restoring gives the topics to package restore.
+func (c *topicsClient) restoring() *restore.Topics {
+	return &restore.Topics{Settings: c.Settings, Names: c.Topics, Admin: c.admin}
+}
+
+// carryOut writes a plan.
+func (c *topicsClient) carryOut(ctx context.Context, known *restore.Known, plan *restore.Plan) (epoch viewkeeper.Epoch, err error) {
+	log, err := c.restoring().Log(ctx)
 	if err != nil {
-		return nil, kafkaFailure(err)
+		return 0, err
 	}
-	rows := map[viewkeeper.Name]viewkeeper.Row{}
-	put := func(r viewkeeper.RowJSON) {
-		rows[r.Name] = viewkeeper.Row{Name: r.Name, Version: r.Version, Definition: r.Definition}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	return plan.Write(ctx, known, log, toolOwner, time.Now().UTC(), kafka.MaxRecordBytes)
+}
+
+// restoreSource opens a source. Without a kind the directory says it.
+func (a *app) restoreSource(ctx context.Context, topics *topicsClient, known *restore.Known, kind restore.Kind, dir string) (*restore.Source, error) {
+	if kind == "" {
+		kind = restore.Copy
+		if _, err := os.Stat(filepath.Join(dir, exportName)); err == nil {
+			kind = restore.Export
+		}
 	}
-	for _, r := range in.Rows {
-		put(r)
+	switch kind {
+	case restore.Export:
+		return a.exportSource(dir)
+	case restore.Copy:
+		return a.copySource(ctx, topics, known, dir)
+	case restore.Decided:
+		return restore.FromDecisions("topic " + topics.Decisions()), nil
 	}
-	decisions, err := c.decisions(ctx)
-	if err != nil {
+	s, err := restore.FromTable(restore.InTable, "topic "+topics.Table(), known.Table)
+	return s, restoreFailure(err)
+}
+
+func (a *app) exportSource(dir string) (*restore.Source, error) {
+	in, err := readExport(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, usagef("there is no %s in %s; 'viewkeeper export' writes it", exportName, dir)
+	case err != nil:
 		return nil, err
 	}
-	plan := &restorePlan{commit: &codec.Commit{Version: in.Version, EpochBase: in.Epoch, DefinitionsTopic: id}, ids: ringOf(decisions)}
-	known := "" // the topic that the decisions' offsets count in, where an id says it
-	last := int64(-1)
-	for _, d := range decisions {
-		plan.commit.EpochBase = max(plan.commit.EpochBase, d.Epoch)
-		last = d.Offset
-		if topic, _, ok := strings.Cut(d.StatementID, ":"); ok {
-			known = topic
-		}
-		if d.Version <= in.Version {
+	if in.Catalog != a.Catalog {
+		return nil, usagef("the export in %s is of catalog %s and not of %s", dir, in.Catalog, a.Catalog)
+	}
+	return in.source(dir)
+}
+
+// copySource takes the newer of the copies in a node's data directory: the node sets
+// one aside when the topic that it is of was lost.
+func (a *app) copySource(ctx context.Context, topics *topicsClient, known *restore.Known, dir string) (*restore.Source, error) {
+	var best *restore.Source
+	var meta tablecopy.Meta
+	var problems []error
+	for _, place := range []string{tablecopy.Dir(dir), tablecopy.Old(tablecopy.Dir(dir)), dir} {
+		m, records, err := tablecopy.Read(place)
+		if errors.Is(err, tablecopy.ErrNone) {
 			continue
 		}
-		plan.later++
-		plan.commit.Version = max(plan.commit.Version, d.Version)
-		// The version base that was in force when this was decided.
-		plan.commit.VersionBase = d.Version - viewkeeper.Version(d.Offset) - 1
-		for _, r := range d.Rows {
-			put(r)
+		var s *restore.Source
+		if err == nil {
+			t := restore.NewTable()
+			for _, r := range records {
+				t.Add(r.Offset, r.Key, r.Value)
+			}
+			t.ReadTo()
+			s, err = restore.FromTable(restore.Copy, place, t)
+		}
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case best == nil || s.Version > best.Version:
+			best, meta = s, m
 		}
 	}
-	if n := len(decisions); n > 0 && plan.later == 0 {
-		plan.commit.VersionBase = decisions[n-1].Version - viewkeeper.Version(decisions[n-1].Offset) - 1
+	switch {
+	case best == nil && problems != nil:
+		return nil, refusedf("%w", errors.Join(problems...))
+	case best == nil:
+		return nil, usagef("%s holds neither an export nor a node's copy of the table", dir)
 	}
-	committed, ok, err := c.admin.Committed(ctx, string(c.Group()), c.Definitions())
+	cluster, _, err := topics.admin.Cluster(ctx)
 	if err != nil {
 		return nil, kafkaFailure(err)
 	}
-	if known != "" && known != id || ok && committed > end || last >= end {
-		// The definitions topic was made anew too: its offset 0 is the next version.
-		plan.commit.VersionBase = plan.commit.Version
-	} else if ok {
-		plan.commit.Version = max(plan.commit.Version, plan.commit.VersionBase+viewkeeper.Version(committed))
+	if (cluster != meta.Cluster || best.DefinitionsTopic != known.DefinitionsTopic) && !a.Force {
+		return nil, refusedf("the copy in %s is of cluster %s and of a catalog whose definitions topic has the id %s; here it is cluster %s and id %s. If it is this catalog's all the same, say --force",
+			best.Place, meta.Cluster, orText(best.DefinitionsTopic, "(none)"), cluster, known.DefinitionsTopic)
 	}
-	for _, r := range rows {
-		plan.rows = append(plan.rows, r)
+	return best, nil
+}
+
+func restoreFailure(err error) error {
+	var newer *restore.NewerFormatError
+	var large *restore.TooLargeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, restore.ErrTakenOver), errors.As(err, &newer), errors.As(err, &large):
+		return refusedf("%w", err)
 	}
-	slices.SortFunc(plan.rows, func(x, y viewkeeper.Row) int { return x.Name.Compare(y.Name) })
-	return plan, nil
+	return kafkaFailure(err)
+}
+
+// planRestores says what each source would give, and writes nothing.
+func (a *app) planRestores(ctx context.Context, topics *topicsClient, known *restore.Known, dir string) error {
+	type choice struct {
+		restore.Report
+		Problem string `json:"problem,omitempty"`
+	}
+	kinds := []restore.Kind{restore.InTable, restore.Decided}
+	switch {
+	case a.From != "":
+		kinds = []restore.Kind{restore.Kind(a.From)}
+	case dir != "":
+		kinds = []restore.Kind{""}
+	}
+	var all []choice
+	for _, kind := range kinds {
+		source, err := a.restoreSource(ctx, topics, known, kind, dir)
+		if err != nil && len(kinds) == 1 {
+			return err
+		}
+		var plan *restore.Plan
+		if err == nil {
+			plan, err = restore.Make(ctx, known, source)
+		}
+		c := choice{Report: restore.Report{Catalog: a.Catalog, From: kind}}
+		if err != nil {
+			c.Problem = err.Error()
+		} else {
+			c.Report = plan.Report
+			if err := plan.Allowed(known, a.Force, a.AcceptLoss); err != nil {
+				c.Problem = err.Error()
+			}
+		}
+		all = append(all, c)
+	}
+	if a.form() == formJSON {
+		return a.printJSON(map[string]any{"sources": all})
+	}
+	fmt.Fprintf(a.out, "nothing is written: this is what would be\n")
+	for _, c := range all {
+		if c.Place != "" {
+			a.describeRestore(c.Report)
+		}
+		if c.Problem != "" {
+			fmt.Fprintf(a.out, "  refused: %s\n", c.Problem)
+		}
+	}
+	return nil
+}
+
+func (a *app) printRestore(r restore.Report) error {
+	if a.form() == formJSON {
+		return a.printJSON(r)
+	}
+	a.describeRestore(r)
+	return nil
+}
+
+// describeRestore prints a report for people.
+func (a *app) describeRestore(r restore.Report) {
+	did := "from"
+	if r.Written {
+		did = "restored from"
+	}
+	fmt.Fprintf(a.out, "%s the %s in %s, which has version %s: %d definitions of catalog %s at version %s\n", did, r.From, r.Place, r.SourceVersion, r.Definitions, r.Catalog, r.Version)
+	fmt.Fprintf(a.out, "  %d decisions came after it; %d statement ids are known; %d definitions of the table change\n", r.Decisions, r.StatementIDs, r.Changed)
+	for _, d := range r.Damage {
+		fmt.Fprintf(a.out, "  damage: %s\n", d)
+	}
+	if r.JudgedAgain > 0 {
+		fmt.Fprintf(a.out, "  %d statements that were not answered are judged again\n", r.JudgedAgain)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(a.out, "  note: %s\n", n)
+	}
+	for _, m := range r.Missing {
+		fmt.Fprintf(a.out, "  missing: %s\n", m)
+	}
+	for _, l := range r.Lost {
+		text := oneLine(l.SQL)
+		if text == "" {
+			text = "drop of " + l.Key
+		}
+		fmt.Fprintf(a.out, "  lost: offset %d, version %s, id %s: %s\n", l.Offset, l.Version, l.ID, text)
+	}
 }

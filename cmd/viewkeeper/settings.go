@@ -78,6 +78,12 @@ type Settings struct {
 	Limit         int
 	Fleet         bool
 
+	// restore.
+	From       string
+	Force      bool
+	AcceptLoss bool
+	DryRun     bool
+
 	LogLevel  string
 	LogFormat string
 
@@ -137,6 +143,11 @@ func (s *Settings) define(f *pflag.FlagSet) {
 	f.Uint64Var(&s.Since, "since", 0, "only what came after this catalog `version`")
 	f.IntVar(&s.Limit, "limit", 0, "at most this `number`, the newest (default: all)")
 	f.BoolVar(&s.Fleet, "fleet", false, "wait for every live node and not only for the one asked")
+
+	f.StringVar(&s.From, "from", "", "`source` of a restore: export, copy, decisions or table (default: what the directory holds)")
+	f.BoolVar(&s.Force, "force", false, "write over a table that is well; only on the command line")
+	f.BoolVar(&s.AcceptLoss, "accept-loss", false, "put back a catalog of which something is missing; only on the command line")
+	f.BoolVar(&s.DryRun, "dry-run", false, "say what a restore would do, and write nothing")
 
 	f.StringVar(&s.LogLevel, "log-level", "info", "least `level` that is logged: debug, info, warn, error")
 	f.StringVar(&s.LogFormat, "log-format", "text", "`form` of the log: text or json")

@@ -216,6 +216,9 @@ func (s *Settings) validate() (problems []error) {
 	if s.source("server") == "flag" && s.source("brokers") == "flag" {
 		problems = append(problems, errors.New("--server and --brokers are two ways to the catalog; give one of them"))
 	}
+	if s.From != "" {
+		oneOf("from", s.From, "export", "copy", "decisions", "table")
+	}
 	oneOf("wait", s.Wait, "decided", "node", "fleet")
 	oneOf("log-level", s.LogLevel, "debug", "info", "warn", "error")
 	oneOf("log-format", s.LogFormat, "text", "json")

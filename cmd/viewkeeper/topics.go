@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/restore"
 )
 
 func (a *app) topicsCommand() *cobra.Command {
@@ -134,11 +135,11 @@ func (a *app) adoptTopics(ctx context.Context) error {
 	if err != nil {
 		return kafkaFailure(err)
 	}
-	table, err := topics.table(ctx)
+	known, err := topics.restoring().Look(ctx)
 	if err != nil {
-		return err
+		return kafkaFailure(err)
 	}
-	commit := table.Commit()
+	commit := known.Table.Fold.Commit()
 	switch {
 	case commit == nil:
 		return refusedf("the table of catalog %s has no commit row, so there is nothing to go on from; 'viewkeeper restore' puts a lost table back", a.Catalog)
@@ -146,12 +147,12 @@ func (a *app) adoptTopics(ctx context.Context) error {
 		_, err := fmt.Fprintf(a.out, "the topic %s is the one known; nothing to adopt\n", topics.Definitions())
 		return err
 	}
-	next := *commit
-	next.DefinitionsTopic = id
-	next.VersionBase = commit.Version
-	next.EpochBase = max(table.EpochBase(), table.Epoch())
-	if err := topics.takeOver(ctx, &next, nil, nil); err != nil {
-		return err
+	plan, err := restore.Adopt(known)
+	if err != nil {
+		return restoreFailure(err)
+	}
+	if _, err := topics.carryOut(ctx, known, plan); err != nil {
+		return restoreFailure(err)
 	}
 	_, err = fmt.Fprintf(a.out, "adopted %s (id %s); versions go on from %s\n", topics.Definitions(), id, commit.Version)
 	return err

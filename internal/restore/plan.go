@@ -109,6 +109,20 @@ func Make(ctx context.Context, k *Known, s *Source) (*Plan, error) {
 	return p, nil
 }
 
+// Adopt plans to go on under the present definitions topic, which is another than the
+// catalog knows. Only the commit row changes: what it holds of the last batch stays, since
+// its owner may not have come to it.
+func Adopt(k *Known) (*Plan, error) {
+	f := k.Table.Fold
+	if key := f.NewerOwner(); key != "" {
+		return nil, &NewerFormatError{"the record " + key + " of the table"}
+	}
+	next := *f.Commit()
+	next.DefinitionsTopic, next.VersionBase = k.DefinitionsTopic, next.Version
+	next.EpochBase = max(f.EpochBase(), f.Epoch())
+	return &Plan{Commit: &next, Rows: next.Rows, InPlace: true}, nil
+}
+
 // damage says what is wrong with the table as it is.
 func (k *Known) damage() []string {
 	out := []string{}

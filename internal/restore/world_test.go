@@ -166,13 +166,24 @@ func (w *world) at(v viewkeeper.Version) viewkeeper.Status {
 // say submits a statement and gives its decision.
 func (w *world) say(id, text string) viewkeeper.Decision {
 	w.t.Helper()
+	return w.decided(id, w.emit(id, text))
+}
+
+func (w *world) emit(id, text string) int64 {
+	w.t.Helper()
 	r, err := w.emitter.Emit(w.ctx, viewkeeper.Submission{ID: id, Key: id, SQL: text})
 	w.must(err)
+	return r.Offset
+}
+
+// decided waits for the decision of an id, which came at this offset or before.
+func (w *world) decided(id string, offset int64) viewkeeper.Decision {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	var found viewkeeper.Decision
-	err = w.settings.Tail(ctx, w.topics.Names.Decisions(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
-		if d, err := codec.DecodeDecision(m.Value); err == nil && d.StatementID == id && d.Offset <= r.Offset {
+	err := w.settings.Tail(ctx, w.topics.Names.Decisions(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+		if d, err := codec.DecodeDecision(m.Value); err == nil && d.StatementID == id && d.Offset <= offset {
 			found = d
 			return io.EOF
 		}
@@ -188,7 +199,8 @@ func (w *world) say(id, text string) viewkeeper.Decision {
 // story fills the catalog with a bit of everything, and gives its version.
 func (w *world) story() viewkeeper.Version {
 	w.t.Helper()
-	var last viewkeeper.Version
+	var id string
+	var offset int64
 	for i, text := range []string{
 		"CREATE VIEW a AS SELECT a FROM t",
 		"CREATE VIEW b AS SELECT a FROM a",
@@ -199,9 +211,10 @@ func (w *world) story() viewkeeper.Version {
 		"DROP VIEW d",
 		"ALTER VIEW c RENAME TO e",
 	} {
-		last = w.say(fmt.Sprintf("s%d", i), text).Version
+		id = fmt.Sprintf("s%d", i)
+		offset = w.emit(id, text)
 	}
-	return last
+	return w.decided(id, offset).Version
 }
 
 // remake deletes a topic and makes it anew, empty.

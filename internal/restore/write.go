@@ -64,7 +64,7 @@ func (p *Plan) Write(ctx context.Context, k *Known, log Log, owner string, at ti
 	epoch := fold.FenceEpoch(fence, offsets[0])
 
 	commit := p.Commit.WithEpoch(epoch)
-	commit.Owner, commit.At = owner, at
+	commit.Owner, commit.At, commit.Rows = owner, at, nil
 	rows := make([]Record, len(p.Rows))
 	for i, row := range p.Rows {
 		row.Epoch = epoch
