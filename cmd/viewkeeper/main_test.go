@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 //	halt NAME [SIGNAL]  stops either with SIGINT (or SIGTERM) and wants a clean end
 //	ready URL           waits until a node is ready
 //	rmtopic TOPIC       deletes a topic of the broker KAFKA
+//	put TOPIC KEY VALUE writes a record past everybody
 //	exits N COMMAND...  wants the exit status N
 //	metrics URL         compares the metrics of a process with docs/alerts/metrics.txt
 func TestScripts(t *testing.T) {
@@ -66,6 +67,7 @@ func TestScripts(t *testing.T) {
 			"halt":    scriptHalt,
 			"ready":   scriptReady,
 			"rmtopic": scriptRemoveTopic,
+			"put":     scriptPut,
 			"exits":   scriptExits,
 			"metrics": scriptMetrics,
 		},
@@ -215,6 +217,19 @@ func scriptRemoveTopic(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(admin.DeleteTopic(args[0]))
 	ts.Check(admin.Close())
+}
+
+func scriptPut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: put TOPIC KEY VALUE")
+	}
+	settings, err := kafka.NewSettings(viewkeeper.KafkaSettings{Brokers: []string{ts.Getenv("KAFKA")}})
+	ts.Check(err)
+	p, err := sarama.NewSyncProducer(settings.Brokers, settings.Sarama())
+	ts.Check(err)
+	_, _, err = p.SendMessage(&sarama.ProducerMessage{Topic: args[0], Key: sarama.StringEncoder(args[1]), Value: sarama.StringEncoder(args[2])})
+	ts.Check(err)
+	ts.Check(p.Close())
 }
 
 func scriptHalt(ts *testscript.TestScript, neg bool, args []string) {

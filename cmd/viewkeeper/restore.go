@@ -180,7 +180,14 @@ func (a *app) copySource(ctx context.Context, topics *topicsClient, known *resto
 	var best *restore.Source
 	var meta tablecopy.Meta
 	var problems []error
-	for _, place := range []string{tablecopy.Dir(dir), tablecopy.Old(tablecopy.Dir(dir)), dir} {
+	var places []string
+	for _, d := range []string{filepath.Join(dir, a.Catalog), dir} {
+		places = append(places, tablecopy.Dir(d), tablecopy.Old(tablecopy.Dir(d)))
+	}
+	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err == nil {
+		places = append(places, dir) // the copy itself
+	}
+	for _, place := range places {
 		m, records, err := tablecopy.Read(place)
 		if errors.Is(err, tablecopy.ErrNone) {
 			continue
@@ -205,7 +212,7 @@ func (a *app) copySource(ctx context.Context, topics *topicsClient, known *resto
 	case best == nil && problems != nil:
 		return nil, refusedf("%w", errors.Join(problems...))
 	case best == nil:
-		return nil, usagef("%s holds neither an export nor a node's copy of the table", dir)
+		return nil, usagef("there is no %s in %s, which 'viewkeeper export' writes, and no node's copy of the table", exportName, dir)
 	}
 	cluster, _, err := topics.admin.Cluster(ctx)
 	if err != nil {
@@ -264,7 +271,7 @@ func (a *app) planRestores(ctx context.Context, topics *topicsClient, known *res
 		}
 		all = append(all, c)
 	}
-	if a.form() == formJSON {
+	if a.Output == formJSON { // else text, as the other commands that do something print
 		return a.printJSON(map[string]any{"sources": all})
 	}
 	fmt.Fprintf(a.out, "nothing is written: this is what would be\n")
@@ -280,7 +287,7 @@ func (a *app) planRestores(ctx context.Context, topics *topicsClient, known *res
 }
 
 func (a *app) printRestore(r restore.Report) error {
-	if a.form() == formJSON {
+	if a.Output == formJSON { // else text, as the other commands that do something print
 		return a.printJSON(r)
 	}
 	a.describeRestore(r)
@@ -289,12 +296,12 @@ func (a *app) printRestore(r restore.Report) error {
 
 // describeRestore prints a report for people.
 func (a *app) describeRestore(r restore.Report) {
-	did := "from"
+	did := "would restore"
 	if r.Written {
-		did = "restored from"
+		did = "restored"
 	}
-	fmt.Fprintf(a.out, "%s the %s in %s, which has version %s: %d definitions of catalog %s at version %s\n", did, r.From, r.Place, r.SourceVersion, r.Definitions, r.Catalog, r.Version)
-	fmt.Fprintf(a.out, "  %d decisions came after it; %d statement ids are known; %d definitions of the table change\n", r.Decisions, r.StatementIDs, r.Changed)
+	fmt.Fprintf(a.out, "%s %d definitions of catalog %s at version %s (the %s had version %s, %d decisions came after it)\n", did, r.Definitions, r.Catalog, r.Version, r.From, r.SourceVersion, r.Decisions)
+	fmt.Fprintf(a.out, "  from %s; %d statement ids are known; %d definitions of the table change\n", r.Place, r.StatementIDs, r.Changed)
 	for _, d := range r.Damage {
 		fmt.Fprintf(a.out, "  damage: %s\n", d)
 	}

@@ -2,7 +2,6 @@ package restore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -406,8 +405,16 @@ func (p *Plan) Nothing(k *Known) bool {
 	return p.InPlace && len(p.Rows) == 0 && len(p.Remove) == 0 && len(k.Table.Fold.Heal(0)) == 0 && p.Commit.Version == k.Table.Fold.Version()
 }
 
-// ErrHealthy is returned when a table that is well would be changed.
-var ErrHealthy = errors.New("the table holds a catalog that is well")
+// HealthyError is returned when a table that is well would be written over.
+type HealthyError struct {
+	Version viewkeeper.Version
+	Changed int
+}
+
+// Error says what would change.
+func (e *HealthyError) Error() string {
+	return fmt.Sprintf("the table holds a catalog at version %d and is well; %d definitions would change. --force writes over it", e.Version, e.Changed)
+}
 
 // Allowed says whether the plan may be carried out: overwrite allows it to change a
 // table that is well, loss to put back what is not complete. A *TruncatedError is
@@ -418,10 +425,8 @@ func (p *Plan) Allowed(k *Known, overwrite, loss bool) error {
 		return &TruncatedError{k.Table.Begin}
 	case p.Report.Version == 0:
 		return fmt.Errorf("nothing was ever decided in catalog %s, as far as %s says; there is nothing to put back", k.Catalog, p.Report.Place)
-	case p.InPlace && len(p.Report.Damage) == 0 && p.Report.Changed > 0 && !overwrite:
-		return fmt.Errorf("%w at version %s, and %d definitions would change; with --force they are", ErrHealthy, k.Table.Fold.Version(), p.Report.Changed)
-	case p.InPlace && len(p.Report.Damage) == 0 && p.Report.From != InTable && !overwrite:
-		return fmt.Errorf("%w at version %s: there is nothing to restore", ErrHealthy, k.Table.Fold.Version())
+	case p.InPlace && len(p.Report.Damage) == 0 && (p.Report.From != InTable || p.Report.Changed > 0) && !overwrite:
+		return &HealthyError{k.Table.Fold.Version(), p.Report.Changed}
 	case !p.Report.Complete && !loss:
 		return fmt.Errorf("something is missing: %s. With --accept-loss the rest is put back, as version %s", strings.Join(p.Report.Missing, "; "), p.Report.Version)
 	}

@@ -150,7 +150,7 @@ func TestATableThatIsWellIsLeft(t *testing.T) {
 		k := w.look()
 		p, err := restore.Make(w.ctx, k, s)
 		w.must(err)
-		if err := p.Allowed(k, false, true); err == nil || !strings.Contains(err.Error(), "is well at version 9") {
+		if err := p.Allowed(k, false, true); err == nil || !strings.Contains(err.Error(), "holds a catalog at version 9 and is well") {
 			t.Errorf("%s: %v", s.Kind, err)
 		}
 	}
