@@ -32,7 +32,8 @@ type fault struct {
 
 // The kinds of faults. Those of a process come first.
 const (
-	killed       = "process killed"  // SIGKILL, started again
+	killed       = "process killed" // SIGKILL, started again
+	dataLost     = "process killed, its data lost"
 	stopped      = "process stopped" // SIGTERM, started again
 	frozen       = "process frozen"  // SIGSTOP, then SIGCONT
 	frozenLong   = "process frozen past the session timeout"
@@ -60,8 +61,10 @@ func chooseFault(seed uint64, n int) fault {
 	f := fault{target: pick(r, []string{"owner", "owner", "o1", "o2", "n1", "n2"}), gap: between(200*time.Millisecond, 1600*time.Millisecond)}
 	const ms = time.Millisecond
 	switch x := r.IntN(100); {
-	case x < 14:
+	case x < 11:
 		f.kind, f.lasts = killed, between(100*ms, 3000*ms)
+	case x < 14:
+		f.kind, f.lasts = dataLost, between(100*ms, 3000*ms)
 	case x < 20:
 		f.kind, f.lasts = stopped, between(100*ms, 2000*ms)
 	case x < 29:
@@ -232,6 +235,15 @@ func (m *nemesis) process(f fault) func() {
 		m.down[f.target] = true
 		p.Kill()
 		return func() { m.launch(f.target) }
+	case dataLost:
+		m.down[f.target] = true
+		p.Kill()
+		return func() {
+			if err := os.RemoveAll(filepath.Join(m.r.f.Dir, f.target)); err != nil {
+				m.r.odd("%v", err)
+			}
+			m.launch(f.target)
+		}
 	case stopped:
 		m.down[f.target] = true
 		p.Signal(syscall.SIGTERM)
