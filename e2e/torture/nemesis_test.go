@@ -305,8 +305,13 @@ func (m *nemesis) killEngine(p *fleet.Proc) {
 	}
 }
 
+// waits is the node that waits for Kafka when it starts; the others may start from their
+// copy of the table, and then be behind what they had.
+const waits = "n2"
+
 func (m *nemesis) launch(name string) {
-	m.r.f.Launch(name, m.roles[name], "--brokers", m.proxies[name].Brokers())
+	m.r.keepStart(history.Start{Node: name, At: m.r.now(), Stale: name != waits})
+	m.r.f.Launch(name, m.roles[name], "--brokers", m.proxies[name].Brokers(), "--start-stale="+strconv.FormatBool(name != waits))
 	delete(m.down, name)
 }
 

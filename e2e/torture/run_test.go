@@ -75,6 +75,12 @@ func (r *run) keepFault(f history.Fault) {
 	r.h.Faults = append(r.h.Faults, f)
 }
 
+func (r *run) keepStart(s history.Start) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Starts = append(r.h.Starts, s)
+}
+
 func (r *run) exited(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -177,6 +177,10 @@ func TestBadHistoriesAreFound(t *testing.T) {
 		{"a node goes back", "backwards", func(h *History) {
 			h.Samples[3].Version, h.Samples[3].Digest = 1, "d1" // n2, which had version 2 before
 		}},
+		{"a node that waits for Kafka at its start goes back over one", "backwards", func(h *History) {
+			h.Samples[3].Version, h.Samples[3].Digest = 1, "d1"
+			h.Starts = []Start{{Node: "n2", At: h.Samples[3].Call}}
+		}},
 		{"a process ended by itself", "exited", func(h *History) { h.Exits = []string{"n1"} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -188,6 +192,14 @@ func TestBadHistoriesAreFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestANodeMayStartFromItsCopy, which may be behind what it had.
+func TestANodeMayStartFromItsCopy(t *testing.T) {
+	h := story()
+	h.Samples[3].Version, h.Samples[3].Digest = 1, "d1"
+	h.Starts = []Start{{Node: "n2", At: h.Samples[3].Call, Stale: true}}
+	wantNone(t, h)
 }
 
 // TestUnknownOutcomes: what nobody answered counts from when anybody saw it, or not at all.

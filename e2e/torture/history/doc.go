@@ -19,7 +19,7 @@
 //	converged    at the end all nodes, a fresh one too, have the last version and the same definitions
 //	stale read   an answer is not of a version below the one asked for, or below what the node had said that it has
 //	wrong read   an answer is exactly the catalog of the version that it names
-//	backwards    a node's answers never go back, over its restarts too
+//	backwards    a node's answers never go back; over its restarts too, unless it may start from its own copy
 //	exited       no process ended that nobody ended
 //
 // The order of the log is the witness for most of them: walking it once, a rule is

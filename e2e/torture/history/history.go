@@ -140,6 +140,15 @@ type Fault struct {
 	To     Time   `json:"to"` // when it was undone
 }
 
+// Start is a start of a node. One that may start from its own copy of the table while
+// Kafka is away (--start-stale) may then have less than it had before; whoever asks for
+// a minimum version still gets no less.
+type Start struct {
+	Node  string `json:"node"`
+	At    Time   `json:"at"`
+	Stale bool   `json:"stale,omitempty"` // it may
+}
+
 // Record is one record of the definitions topic, at the offset of its place in the log.
 type Record struct {
 	Key       string `json:"key"`
@@ -180,6 +189,7 @@ type History struct {
 	Queries []Query  `json:"-"`
 	Samples []Sample `json:"-"`
 	Faults  []Fault  `json:"-"`
+	Starts  []Start  `json:"starts,omitempty"`
 	Exits   []string `json:"exits,omitempty"` // of processes that nobody ended
 
 	// What lay in Kafka at the end.
@@ -249,7 +259,7 @@ func ReadFrom(r io.Reader) (*History, error) {
 		}
 		switch {
 		case l.Head != nil:
-			h.Seed, h.Exits = l.Head.Seed, l.Head.Exits
+			h.Seed, h.Exits, h.Starts = l.Head.Seed, l.Head.Exits, l.Head.Starts
 		case l.Op != nil:
 			h.Ops = append(h.Ops, *l.Op)
 		case l.Query != nil:

@@ -88,6 +88,23 @@ type sighting struct {
 	what      string
 }
 
+// lives cuts what was seen of a node at its starts, where it may go back.
+func (c *checker) lives(byNode map[string][]sighting) map[Start][]sighting {
+	out := map[Start][]sighting{}
+	for node, all := range byNode {
+		for _, s := range all {
+			life := Start{Node: node}
+			for _, start := range c.h.Starts {
+				if start.Node == node && start.Stale && start.At <= s.call {
+					life = start
+				}
+			}
+			out[life] = append(out[life], s)
+		}
+	}
+	return out
+}
+
 // samples: what nodes said of themselves all along; and, with all reads, that no
 // node ever goes back.
 func (c *checker) samples() {
@@ -119,7 +136,8 @@ func (c *checker) samples() {
 			byNode[n] = append(byNode[n], sighting{op.Call, op.Return, op.Told.Version, false, "a statement's answer"})
 		}
 	}
-	for node, all := range byNode {
+	for life, all := range c.lives(byNode) {
+		node := life.Node
 		byReturn := slices.Clone(all)
 		slices.SortFunc(all, func(a, b sighting) int { return cmp.Compare(a.call, b.call) })
 		slices.SortFunc(byReturn, func(a, b sighting) int { return cmp.Compare(a.ret, b.ret) })
