@@ -32,6 +32,8 @@ type tableCopy struct {
 	last, tried tablecopy.Meta
 	// lost is the session whose copy was lost: it gets no other one.
 	lost *session
+	// unread says that there may be a copy, which could not be opened.
+	unread bool
 }
 
 func newTableCopy(dataDir string) *tableCopy {
@@ -43,7 +45,7 @@ func newTableCopy(dataDir string) *tableCopy {
 }
 
 // loadCopy makes the session that the node goes on from of its copy, if there is one
-// that can be used. It is called before anything follows.
+// that can be used. Nothing must follow meanwhile.
 func (n *Node) loadCopy() {
 	c := n.copy
 	if c.dir == "" {
@@ -51,8 +53,15 @@ func (n *Node) loadCopy() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	n.loadCopyLocked()
+}
+
+// loadCopyLocked is loadCopy with c.mu held.
+func (n *Node) loadCopyLocked() {
+	c := n.copy
 	began := time.Now()
 	store, meta, records, err := tablecopy.Open(c.dir)
+	c.unread = false
 	var s *session
 	if err == nil {
 		if s, err = n.copied(meta, records); err != nil {
@@ -71,9 +80,11 @@ func (n *Node) loadCopy() {
 		}
 		return
 	case err != nil:
+		c.unread = true
 		n.copyIs(err)
 		return
 	}
+	n.copyIs(nil)
 	c.store, c.of, c.last = store, s, meta
 	n.metrics.copyLoaded.Set(float64(len(records)))
 	n.metrics.copyNext.Set(float64(meta.Offset + 1))
@@ -127,6 +138,12 @@ func (n *Node) serveCopy(why error) {
 	c := n.copy
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	n.mu.Lock()
+	again := c.unread && n.accepted == nil && n.following.fold.Next() == 0
+	n.mu.Unlock()
+	if again { // as when the process that it replaces has ended at last
+		n.loadCopyLocked()
+	}
 	n.mu.Lock()
 	s := n.following
 	as := n.accepted == nil && s.copied

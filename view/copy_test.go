@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
@@ -603,6 +605,94 @@ func TestACopyThatIsTakenAway(t *testing.T) {
 	n.ready()
 	n.has("main.v", "main.w", "main.x")
 	n.copied()
+	n.degraded(viewkeeper.ReasonCopyFailed, false)
+}
+
+// The brokers go away while the node, which has a copy, reads what is new: it serves
+// the copy, and nothing of what it had got to.
+func TestKafkaGoesAwayWhileACopyCatchesUp(t *testing.T) {
+	d := startDirBroker(t)
+	o := newOwner(t, d.addr)
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	dir := t.TempDir()
+	stopped(t, d.addr, dir, o)
+	o.accept("", view("w", "SELECT a FROM t"), view("v", "SELECT b FROM t"))
+	// The end is told, the records are not.
+	d.b.Cluster().ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		d.b.Cluster().KeepControl()
+		req := r.(*kmsg.FetchRequest)
+		if !slices.ContainsFunc(req.Topics, func(t kmsg.FetchRequestTopic) bool { return t.Topic == topics.Table() }) {
+			return nil, nil, false
+		}
+		return nil, io.ErrUnexpectedEOF, true
+	})
+	n := run(t, withCopy(t, d.addr, dir), fast())
+	n.onlyWhole(map[viewkeeper.Version]int{0: 0, 1: 1, 2: 2})
+	n.until("the view", func() bool { return n.metric("viewkeeper_view_restarts_total") > 0 || n.State() == CatchUp })
+	d.stop()
+	n.ready()
+	n.has("main.v")
+	n.degraded(viewkeeper.ReasonKafkaAway, true)
+	d.start()
+	n.version(2)
+	n.has("main.v", "main.w")
+}
+
+// Where records were read already that are behind the copy, it is read once more.
+func TestACopyThatHasReadOn(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	dir := t.TempDir()
+	stopped(t, b.Addr(), dir, o)
+	cfg := withCopy(t, b.Addr(), dir)
+	cfg.NoStartStale = true
+	n, err := newNode(cfg, fast())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.loadCopy()
+	t.Cleanup(n.copy.close)
+	s := n.following
+	_, rows := o.decision("", view("v", "SELECT b FROM t"))
+	key, value := codec.EncodeRecord(codec.Row{Row: rows[0]})
+	n.record(s, 7, key, value) // behind a gap
+	n.serveCopy(io.EOF)
+	if n.accepted == nil || n.accepted == s || n.following != n.accepted || n.accepted.fold.Next() != 3 {
+		t.Fatalf("accepted %+v, before %+v", n.accepted, s)
+	}
+	if p, rows := n.takePending(); !p.full || p.version != 1 || len(rows) != 1 || rows[0].Definition.SQL != "CREATE VIEW v AS SELECT a FROM t" {
+		t.Errorf("%+v, %+v", p, rows)
+	}
+	n.record(s, 8, key, value) // a view that was left behind
+	if n.accepted.fold.Next() != 3 {
+		t.Error("it reads into the session that is served")
+	}
+}
+
+// A process that starts before the one that it replaces has ended, while Kafka is away.
+func TestACopyThatIsFreeLater(t *testing.T) {
+	d := startDirBroker(t)
+	o := newOwner(t, d.addr)
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	dir := t.TempDir()
+	stopped(t, d.addr, dir, o)
+	d.stop()
+	held, _, _, err := tablecopy.Open(tablecopy.Dir(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := run(t, withCopy(t, d.addr, dir), fast())
+	n.reason(viewkeeper.ReasonKafkaAway)
+	n.degraded(viewkeeper.ReasonCopyFailed, true)
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n.ready()
+	n.has("main.v")
 	n.degraded(viewkeeper.ReasonCopyFailed, false)
 }
 

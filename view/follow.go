@@ -81,6 +81,7 @@ func (n *Node) session() *session {
 		n.health.replace(changed, time.Now())
 	case s.copied:
 		n.metrics.copyDiscards.Inc()
+		n.metrics.copyLoaded.Set(0)
 		n.log.Warn("the node's copy of the table is of another one; it is thrown away, and the table is read anew from Kafka", "why", changed)
 	}
 	n.following = n.newSession("")

@@ -136,6 +136,39 @@ func TestOfAnotherTopicItBeginsAnew(t *testing.T) {
 	}
 }
 
+// Without Kafka nobody knows which topic the index should be of: it opens as it is.
+func TestOpenKept(t *testing.T) {
+	if x, err := OpenKept(""); x != nil || err != nil {
+		t.Errorf("in memory: %v, %v", x, err)
+	}
+	dir := filepath.Join(t.TempDir(), "history")
+	if x, err := OpenKept(dir); x != nil || err != nil {
+		t.Errorf("none: %v, %v", x, err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("it made one")
+	}
+	x, _ := open1(t, dir, here)
+	if err := x.Add([]Entry{entry(0, 1, 1, "a", "v")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenKept(dir); err == nil || !strings.Contains(err.Error(), "in use by another node") {
+		t.Errorf("in use: %v", err)
+	}
+	_ = x.Close()
+	x, err := OpenKept(dir)
+	if err != nil || x.Next() != 1 || x.Identity() != here {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	_ = x.Close()
+	if err := os.WriteFile(filepath.Join(dir, "CURRENT"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if x, err := OpenKept(dir); x != nil || err != nil {
+		t.Errorf("damaged: %v, %v", x, err)
+	}
+}
+
 // Two nodes with one directory: the second says so, and the first's index stays.
 func TestInUse(t *testing.T) {
 	dir := t.TempDir()
