@@ -9,6 +9,7 @@ import (
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/internal/reasons"
 	"github.com/viewkeeper/viewkeeper/view/internal/history"
 )
 
@@ -36,6 +37,7 @@ type decisions struct {
 	index         *history.Index // nil until it is open
 	begin         int64          // first offset of the decisions topic
 	damaged       bool           // a reader found the index unreadable
+	thrown        reasons.Seldom // says that the index was thrown away
 	closed        bool
 	need          chan struct{} // the index has a new end to reach
 }

@@ -88,7 +88,9 @@ func (n *Node) openHistory(id history.Identity) (*history.Index, error) {
 	}
 	index, why, err := history.Open(n.historyDir(), id)
 	if why != "" {
-		n.log.Warn("the history index was thrown away and is read anew from Kafka", "why", why)
+		if count, say := d.thrown.Happened(time.Now(), 1); say {
+			n.log.Warn("the history index was thrown away and is read anew from Kafka", "why", why, "times", count)
+		}
 	}
 	if err != nil {
 		return nil, err

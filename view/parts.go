@@ -97,7 +97,8 @@ func (n *Node) tail(ctx context.Context, p *part, from int64, read func(*sarama.
 // well: what may be only that is a reason when it lasts. n.mu is held.
 func (n *Node) partFaults(a *assessment, now time.Time) {
 	for _, p := range n.parts.all() {
-		passing := p.class.Kind == kafka.KindAway || p.class.Kind == kafka.KindOther
+		var dir dataDirError
+		passing := (p.class.Kind == kafka.KindAway || p.class.Kind == kafka.KindOther) && !errors.As(p.err, &dir)
 		if p.err == nil || passing && (!p.works.IsZero() || now.Sub(p.since) < n.time.ping) {
 			continue
 		}
