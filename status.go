@@ -42,6 +42,20 @@ type Status struct {
 	Instance string `json:"instance,omitempty"`
 }
 
+// BlockedKey is the key of a [Blocked] on the nodes topic. No node's id begins so.
+const BlockedKey = "#blocked"
+
+// Blocked is what a process says that the group made the owner, and that may not own the
+// catalog as its topics are. It writes nothing to the table then, not even that it lives.
+type Blocked struct {
+	// Node is the process's node id, At when it said so. Their names are not those of
+	// Status, so that no reader takes a Blocked for a node.
+	Node string    `json:"process"`
+	At   time.Time `json:"said_at"`
+	// Reasons are codes with a sentence each, as in [Status].
+	Reasons map[string]string `json:"reasons"`
+}
+
 // The codes of reasons.
 const (
 	ReasonStarting       = "STARTING"        // nothing has been read yet

@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"encoding/json"
 	"log/slog"
 	"strings"
 	"sync"
@@ -112,6 +113,19 @@ func TestTableBehindBlocks(t *testing.T) {
 	w.must(err)
 	m := w.start("second", nil)
 	m.waitReason(viewkeeper.ReasonTableBehind)
+	// The nodes are told, although nothing is written to the table.
+	var told viewkeeper.Blocked
+	for told.Node == "" {
+		w.must(w.ctx.Err())
+		w.read(w.topics.Nodes(), func(m *sarama.ConsumerMessage) {
+			if string(m.Key) == viewkeeper.BlockedKey {
+				w.must(json.Unmarshal(m.Value, &told))
+			}
+		})
+	}
+	if told.Node != "second" || told.Reasons[viewkeeper.ReasonTableBehind] == "" {
+		t.Errorf("%+v", told)
+	}
 	w.noFence(m)
 }
 

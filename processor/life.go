@@ -2,6 +2,7 @@ package processor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"hash"
 	"log/slog"
@@ -104,12 +105,28 @@ func (l *life) run(ctx context.Context) (err error) {
 	// goka's own text around an error says less. A table that is another one comes first:
 	// whatever else failed over it, failed because of it.
 	if changed := l.guard.Err(); changed != nil {
-		return changed
+		err = changed
+	} else if failure := l.failure(); failure != nil {
+		err = failure
 	}
-	if failure := l.failure(); failure != nil {
-		return failure
-	}
+	l.tellBlocked(err)
 	return err
+}
+
+// tellBlocked tells the nodes why this process does not own the catalog, where the table
+// must not be written. It is a courtesy, given again by each life that is blocked.
+func (l *life) tellBlocked(err error) {
+	var blocked *BlockedError
+	if !errors.As(err, &blocked) {
+		return
+	}
+	value, err := json.Marshal(viewkeeper.Blocked{Node: l.cfg.NodeID, Reasons: map[string]string{blocked.Reason: blocked.Detail}, At: l.now().UTC()})
+	if err == nil {
+		err = l.sink.send([]*sarama.ProducerMessage{topicMessage(l.topics.Nodes(), codec.Message{Key: []byte(viewkeeper.BlockedKey), Value: value})})
+	}
+	if err != nil {
+		l.log.Debug("telling the nodes why this process does not own the catalog", "error", err)
+	}
 }
 
 // makeProcessor puts goka's processor together.

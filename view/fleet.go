@@ -46,6 +46,24 @@ type fleet struct {
 	// behind before it lags.
 	highs   []high
 	changed signal
+	// blocked is what the last process said that may not own the catalog, and when the
+	// broker took it.
+	blocked      *viewkeeper.Blocked
+	blockedStamp time.Time
+}
+
+// blockedFor is how long a process counts as blocked after it said so. It says it again
+// each time that it tries, which is every few seconds.
+const blockedFor = 30 * time.Second
+
+// blockedOwner gives the process that is blocked from owning the catalog now, or nil.
+func (f *fleet) blockedOwner(now time.Time) *viewkeeper.Blocked {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.blocked == nil || f.stamp.Add(now.Sub(f.received)).Sub(f.blockedStamp) > blockedFor {
+		return nil
+	}
+	return f.blocked
 }
 
 // high is a version that became the highest that is known.
@@ -70,6 +88,13 @@ func (f *fleet) read(key string, value []byte, stamp, now time.Time) {
 	defer f.mu.Unlock()
 	if !stamp.Before(f.stamp) {
 		f.stamp, f.received = stamp, now
+	}
+	if key == viewkeeper.BlockedKey {
+		var b viewkeeper.Blocked
+		if f.blocked = nil; json.Unmarshal(value, &b) == nil && b.Node != "" && len(b.Reasons) > 0 {
+			f.blocked, f.blockedStamp = &b, stamp
+		}
+		return
 	}
 	if len(value) == 0 {
 		delete(f.nodes, key)
@@ -129,6 +154,7 @@ func (f *fleet) reset() {
 	f.nodes, f.caughtUp = map[string]member{}, false
 	f.stamp, f.received = time.Time{}, time.Time{}
 	f.sawOwn, f.double = false, time.Time{}
+	f.blocked = nil
 }
 
 func (f *fleet) setCaughtUp() {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,6 +96,44 @@ func TestADifferentDigestIsReported(t *testing.T) {
 	o.raw(topics.Nodes(), "n2", nil)
 	n.degraded(viewkeeper.ReasonDigestDiffers, false)
 	n.sees("n1")
+}
+
+// A process that may not own the catalog writes nothing to the table; the nodes show why,
+// until there is an owner.
+func TestABlockedOwnerIsSeen(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	clocks := fast()
+	clocks.noOwner = 50 * time.Millisecond
+	n := run(t, config(t, b.Addr(), "n1"), clocks)
+	n.ready()
+	n.degraded(viewkeeper.ReasonNoOwner, true)
+	value, err := json.Marshal(viewkeeper.Blocked{Node: "o2", Reasons: map[string]string{viewkeeper.ReasonTableBehind: "it is behind"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.raw(topics.Nodes(), viewkeeper.BlockedKey, value)
+	n.degraded(viewkeeper.ReasonTableBehind, true)
+	if text := n.Status().Details[viewkeeper.ReasonTableBehind]; !strings.Contains(text, "o2") || !strings.Contains(text, "it is behind") {
+		t.Errorf("it says %q", text)
+	}
+	n.sees("n1")
+	o.raw(topics.Nodes(), viewkeeper.BlockedKey, []byte("rubbish"))
+	n.degraded(viewkeeper.ReasonTableBehind, false)
+	o.raw(topics.Nodes(), viewkeeper.BlockedKey, value)
+	n.degraded(viewkeeper.ReasonTableBehind, true)
+	// With an owner it is nobody's concern any more.
+	living, stop := context.WithCancel(t.Context())
+	var lives sync.WaitGroup
+	lives.Go(func() {
+		for living.Err() == nil {
+			o.heartbeat()
+		}
+	})
+	n.degraded(viewkeeper.ReasonTableBehind, false)
+	stop()
+	lives.Wait()
 }
 
 // What is wrong with one node is seen from any other: in the list, and as numbers.

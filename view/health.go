@@ -308,6 +308,15 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 		a.degraded[viewkeeper.ReasonCopyFailed] = "this node's copy of the table is not written, so that it could not start without Kafka: " + h.copyErr.Error()
 	}
 	s := n.accepted
+	noOwner := s == nil || now.Sub(n.ownerSeen()) > n.time.noOwner
+	if b := n.fleet.blockedOwner(now); b != nil && noOwner {
+		for code, detail := range b.Reasons {
+			if _, ok := a.degraded[code]; !ok && a.reasons[code] == "" {
+				a.degraded[code] = "the process " + b.Node + ", which is to own the catalog, says: " + detail
+				a.theirs[code] = true
+			}
+		}
+	}
 	if s == nil {
 		return
 	}
@@ -323,7 +332,7 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 			}
 		}
 	}
-	if h.down.IsZero() && h.pingErr == nil && h.replaced == nil && !s.fold.Collecting() && now.Sub(n.ownerSeen()) > n.time.noOwner {
+	if h.down.IsZero() && h.pingErr == nil && h.replaced == nil && !s.fold.Collecting() && noOwner {
 		a.degraded[viewkeeper.ReasonNoOwner] = "no owner has said that it lives" + n.lastOwner(now) + "; statements are not decided until one does"
 	}
 	if c := s.fold.Commit(); c != nil && h.definitionsID != "" && c.DefinitionsTopic != "" && c.DefinitionsTopic != h.definitionsID {

@@ -210,7 +210,7 @@ func (c *topicsClient) nodes(ctx context.Context) ([]viewkeeper.Status, error) {
 
 func addNode(last map[string]viewkeeper.Status, m *sarama.ConsumerMessage) {
 	var st viewkeeper.Status
-	if len(m.Value) == 0 || json.Unmarshal(m.Value, &st) != nil {
+	if len(m.Value) == 0 || json.Unmarshal(m.Value, &st) != nil || st.Node != string(m.Key) {
 		delete(last, string(m.Key))
 		return
 	}

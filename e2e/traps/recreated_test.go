@@ -112,6 +112,7 @@ func afterTable(w *world, _ bool) {
 	w.Procs["owner"].Stop()
 	w.Launch("other", "owner")
 	w.says("other", viewkeeper.ReasonTableBehind)
+	w.degraded(n, viewkeeper.ReasonTableBehind) // as the owner says
 }
 
 // Offsets would be given a second time: nobody decides until somebody says that it is meant.
