@@ -153,18 +153,22 @@ func (n *Node) serveCopy(why error) {
 	if !as {
 		return
 	}
+	serve := s
 	if readOn {
 		// Up to where nobody knows what is whole. The copy is still as it was: it is
 		// written only of what is served.
+		if c.store == nil {
+			return // the node stops
+		}
 		meta, records, err := c.store.Read()
 		if err == nil {
-			c.of, err = n.copied(meta, records)
+			serve, err = n.copied(meta, records)
 		}
 		if err != nil {
 			n.log.Warn("the node's copy of the table can't be read again", "error", err)
 			return
 		}
-		gap, _ = c.of.fold.NeedEnd()
+		gap, _ = serve.fold.NeedEnd()
 	}
 	now := time.Now()
 	n.mu.Lock()
@@ -172,8 +176,8 @@ func (n *Node) serveCopy(why error) {
 	if n.accepted != nil || n.following != s {
 		return
 	}
-	s = c.of
-	n.following = s
+	s = serve
+	n.following, c.of = s, s
 	s.fold.EndIs(gap, s.fold.Next())
 	n.health.copyServed = n.accept(now)
 	n.log.Warn("the table can't be followed; what the node's own copy of it holds is served", "error", why,
@@ -281,13 +285,14 @@ func (c *tableCopy) open(s *session) error {
 	if err != nil {
 		if errors.As(err, new(*tablecopy.UnusableError)) || errors.Is(err, tablecopy.ErrNone) {
 			c.lost = s
+			err = fmt.Errorf("%w; the next start of this node makes a new one", err)
 		}
 		return err
 	}
 	if m.Topic != c.last.Topic || m.Offset != c.last.Offset && m.Offset != c.tried.Offset {
 		// An earlier one: what lies between is no longer in memory.
 		c.lost = s
-		return errors.Join(fmt.Errorf("the copy of the table in %s is not the one that was written last", c.dir), store.Close())
+		return errors.Join(fmt.Errorf("the copy of the table in %s is not the one that was written last; the next start of this node goes on from it", c.dir), store.Close())
 	}
 	c.store, c.last = store, m
 	return nil

@@ -133,8 +133,12 @@ func (n *Node) assessLocked(now time.Time) assessment {
 	case h.denied() != nil:
 		a.degraded[viewkeeper.ReasonKafkaDenied] = n.deniedText(h.denied()) + "; what was there goes on being served"
 	case !h.down.IsZero() || h.pingErr != nil:
-		a.degraded[viewkeeper.ReasonKafkaAway] = fmt.Sprintf("the brokers %s have not answered for %s (%v); what was there goes on being served",
-			strings.Join(n.cfg.Kafka.Brokers, ", "), now.Sub(h.contact).Round(time.Second/10), firstOf(h.downErr, h.pingErr))
+		served := "what was there goes on being served"
+		if h.copyServed && !h.running {
+			served = "what is served is this node's own copy of the table, since it started without them"
+		}
+		a.degraded[viewkeeper.ReasonKafkaAway] = fmt.Sprintf("the brokers %s have not answered for %s (%v); %s",
+			strings.Join(n.cfg.Kafka.Brokers, ", "), now.Sub(h.contact).Round(time.Second/10), firstOf(h.downErr, h.pingErr), served)
 	}
 	if atEnd := n.noOwnerAtEnd(now); atEnd != "" {
 		a.degraded[viewkeeper.ReasonNoOwnerAtEnd] = atEnd
