@@ -10,6 +10,7 @@
 //	queue.go      what was judged and is not yet written, bounded in bytes
 //	writer.go     the one writer: commit row, then rows, ids and decisions
 //	follower.go   the owner's own reader of the table, which says what is finished
+//	taken.go      while another process has this one's node id
 //
 // # Non-obvious
 //
