@@ -191,11 +191,21 @@ func (f *fleet) differs(self string, v viewkeeper.Version, digest string, now ti
 }
 
 // Nodes is the status of every live node, sorted by name and compared with the rest,
-// and a channel that is closed when that list may have changed.
+// and a channel that is closed when that list may have changed. The node itself is in it
+// as it is now, also while Kafka is away and nothing is known of the others; one that
+// writes nothing to Kafka is not.
 func (n *Node) Nodes() ([]viewkeeper.NodeStatus, <-chan struct{}) {
 	now := time.Now()
 	c := n.fleet.changed.C()
 	all, _ := n.fleet.members(now)
+	if !n.cfg.ReadOnly {
+		own := n.Status()
+		at, there := slices.BinarySearchFunc(all, own.Node, func(s viewkeeper.Status, name string) int { return cmp.Compare(s.Node, name) })
+		if !there {
+			all = slices.Insert(all, at, own)
+		}
+		all[at] = own
+	}
 	var known viewkeeper.FleetView
 	n.mu.Lock()
 	if s := n.accepted; s != nil {

@@ -212,7 +212,7 @@ func TestTheFleetIsSeenFromAnyNode(t *testing.T) {
 	}
 }
 
-// gather gives the value of each series; one with a reason has it in its name.
+// gather gives the value of each series; one with a reason, or a why, has it in its name.
 func gather(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := from.Gather()
@@ -224,7 +224,7 @@ func gather(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 		for _, m := range f.GetMetric() {
 			name := f.GetName()
 			for _, l := range m.GetLabel() {
-				if l.GetName() == "reason" {
+				if l.GetName() == "reason" || l.GetName() == "why" {
 					name += "{" + l.GetValue() + "}"
 				}
 			}

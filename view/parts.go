@@ -107,6 +107,9 @@ func (n *Node) partFaults(a *assessment, now time.Time) {
 			continue
 		}
 		if before := a.degraded[code]; before != "" {
+			if code == viewkeeper.ReasonKafkaAway {
+				continue // of the brokers all is said
+			}
 			detail = before + "; " + detail
 		}
 		a.degraded[code] = detail
