@@ -21,6 +21,13 @@ const (
 // MaxID is the longest statement id, in bytes.
 const MaxID = 128
 
+// The longest author and reason, in bytes: they go into every decision, refusals
+// included, and must leave room for the rest in its record.
+const (
+	MaxAuthor = 1 << 10
+	MaxReason = 16 << 10
+)
+
 // Header is one header of a Kafka record.
 type Header struct {
 	Key   string
@@ -85,8 +92,16 @@ func DecodeSubmission(topicID string, m Message) viewkeeper.Submission {
 			}
 			s.ID = value
 		case HeaderAuthor:
+			if len(value) > MaxAuthor {
+				fail("the header author has %d bytes, the limit is %d; say who it is, and put the rest into reason", len(value), MaxAuthor)
+				value = clip(value)
+			}
 			s.Author = value
 		case HeaderReason:
+			if len(value) > MaxReason {
+				fail("the header reason has %d bytes, the limit is %d; say it shorter", len(value), MaxReason)
+				value = clip(value)
+			}
 			s.Reason = value
 		case HeaderExpectVersion:
 			v, err := viewkeeper.ParseVersion(value)

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"reflect"
 	"strings"
 	"testing"
@@ -44,6 +45,8 @@ func TestMalformedHeaders(t *testing.T) {
 		{"negative version", []Header{{"expect-version", []byte("-1")}}, "expect-version"},
 		{"empty version", []Header{{"expect-version", nil}}, "expect-version"},
 		{"author not text", []Header{{"author", []byte("\xff")}}, "author"},
+		{"long author", []Header{{"author", bytes.Repeat([]byte("é"), 2<<20)}}, "author has 4194304 bytes, the limit is 1024"},
+		{"long reason", []Header{{"reason", bytes.Repeat([]byte("x"), 20<<10)}}, "reason has"},
 		{"traceparent is ignored", []Header{{"traceparent", []byte("zz")}}, ""},
 		{"others are ignored", []Header{{"x", []byte("\xff")}, {"x", nil}}, ""},
 	}
@@ -51,6 +54,9 @@ func TestMalformedHeaders(t *testing.T) {
 		s := DecodeSubmission("t", Message{Key: []byte("k"), Value: []byte("x"), Headers: c.headers, Offset: 4})
 		if c.want == "" && s.HeaderError != "" || !strings.Contains(s.HeaderError, c.want) {
 			t.Errorf("%s: %q", c.name, s.HeaderError)
+		}
+		if len(s.Author)+len(s.Reason) > 100 {
+			t.Errorf("%s: all of it is kept", c.name)
 		}
 		if c.name != "id twice" && s.ID != "t:4" {
 			t.Errorf("%s: the id is %q", c.name, s.ID)
@@ -80,7 +86,7 @@ func FuzzDecodeSubmission(f *testing.F) {
 	f.Add([]byte(nil), []byte(nil), "author", []byte("\xff"), "traceparent", []byte("00-"), int64(1<<62))
 	f.Fuzz(func(t *testing.T, key, value []byte, h1 string, v1 []byte, h2 string, v2 []byte, ms int64) {
 		s := DecodeSubmission("t", Message{key, value, []Header{{h1, v1}, {h2, v2}}, 5, time.UnixMilli(ms)})
-		if s.ID == "" || !utf8.ValidString(s.ID+s.Author+s.Reason+s.HeaderError) {
+		if s.ID == "" || len(s.ID) > 300 || len(s.Author) > MaxAuthor || len(s.Reason) > MaxReason || !utf8.ValidString(s.ID+s.Author+s.Reason+s.HeaderError) {
 			t.Fatalf("%+v", s)
 		}
 		m := EncodeSubmission(s)

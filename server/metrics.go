@@ -15,6 +15,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	took     *prometheus.HistogramVec
 	running  prometheus.Gauge
+	waiting  prometheus.Gauge
 	rows     prometheus.Counter
 	cut      prometheus.Counter
 }
@@ -32,6 +33,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"path"}),
 		running: auto.NewGauge(prometheus.GaugeOpts{
 			Name: "viewkeeper_queries_running", Help: "Queries whose answer has not ended.",
+		}),
+		waiting: auto.NewGauge(prometheus.GaugeOpts{
+			Name: "viewkeeper_queries_waiting", Help: "Queries that wait for their turn: see --max-queries.",
 		}),
 		rows: auto.NewCounter(prometheus.CounterOpts{
 			Name: "viewkeeper_query_rows_total", Help: "Rows sent as text to clients.",

@@ -20,6 +20,7 @@ const (
 	CodeTimeout          viewkeeper.Code = "TIMEOUT"
 	CodeStopping         viewkeeper.Code = "STOPPING"
 	CodeGone             viewkeeper.Code = "GONE"
+	CodeTooBusy          viewkeeper.Code = "TOO_BUSY"
 	CodeInternal                         = viewkeeper.CodeInternal
 )
 
@@ -80,6 +81,8 @@ func title(code viewkeeper.Code) string {
 		return "This node is stopping"
 	case CodeGone:
 		return "It is no longer kept"
+	case CodeTooBusy:
+		return "Too many queries at one time"
 	case CodeInternal:
 		return "The server failed"
 	case viewkeeper.CodeNotFound:

@@ -45,6 +45,12 @@ func (s *Server) postQuery(w http.ResponseWriter, r *http.Request) *Problem {
 		return problemf(http.StatusGatewayTimeout, CodeTimeout, "version %s was not reached in %s; this node is at %s",
 			q.MinVersion, timeout, s.cfg.Node.Status().Version)
 	}
+	done, problem := s.turns.take(ctx, func(n int) { s.metrics.waiting.Add(float64(n)) })
+	if problem != nil {
+		w.Header().Set("Retry-After", "1")
+		return problem
+	}
+	defer done()
 	system, err := s.systemRows(ctx, s.cfg.Engine.References(q.SQL))
 	if err != nil {
 		return problemf(http.StatusInternalServerError, CodeInternal, "collecting the rows of the schema vk: %v", err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -215,5 +216,62 @@ func TestArrowPassesThrough(t *testing.T) {
 	}
 	if !reader.Next() || reader.RecordBatch().NumRows() != 1 {
 		t.Error("the row is not there")
+	}
+}
+
+// A node runs so many queries at one time; some wait for their turn, in their time,
+// and the rest is told to come again.
+func TestQueriesTakeTurns(t *testing.T) {
+	w := newWorld()
+	started, release := make(chan struct{}, 100), make(chan struct{})
+	w.query = func(ctx context.Context, q Query) (*Result, error) {
+		started <- struct{}{}
+		<-release
+		return fixed(arrowBody(t))(ctx, q)
+	}
+	url := w.start(t, func(c *Config) { c.MaxQueries = 2 })
+	free := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(free) // before the server's, which waits for its requests
+	const all = 2 + 2*waitingFor
+	answers := make(chan reply, all)
+	ask := func() {
+		for {
+			// One of those below may have had the last place in the queue.
+			if r := do(t, "POST", url+"/v1/query", "SELECT 1"); r.status != 503 {
+				answers <- r
+				return
+			}
+		}
+	}
+	go ask()
+	go ask()
+	<-started
+	<-started
+	want(t, do(t, "POST", url+"/v1/query?timeout=10ms", "SELECT 1"), 503, "TOO_BUSY", "2 queries run on this node", "was not run")
+	for range all - 2 {
+		go ask()
+	}
+	// The queue is full when the next one is refused; until then they are on their way.
+	for {
+		r := do(t, "POST", url+"/v1/query?timeout=50ms", "SELECT 1")
+		want(t, r, 503, "TOO_BUSY")
+		if r.header.Get("Retry-After") == "" {
+			t.Error("nothing says when to come again")
+		}
+		if strings.Contains(r.body, "16 wait") {
+			break
+		}
+	}
+	if n := len(started); n > 0 {
+		t.Errorf("%d more ran", n)
+	}
+	free()
+	for range all {
+		if r := <-answers; r.status != 200 {
+			t.Errorf("%d: %s", r.status, r.body)
+		}
+	}
+	if n := len(started); n != all-2 {
+		t.Errorf("%d of those that waited ran", n)
 	}
 }

@@ -30,6 +30,9 @@ type Config struct {
 	// QueryTimeout ends a query that does not name a time limit of its own, and
 	// bounds the one it names. 5 minutes when zero.
 	QueryTimeout time.Duration
+	// MaxQueries is how many queries run at one time, 64 when zero. Eight times as many
+	// may wait for their turn, within their time limit; more are answered with TOO_BUSY.
+	MaxQueries int
 	// StallTimeout ends an answer that the client stops reading, since it holds a
 	// snapshot of the engine. A minute when zero.
 	StallTimeout time.Duration
@@ -45,6 +48,9 @@ type Config struct {
 	Log *slog.Logger
 }
 
+// DefaultMaxQueries is Config.MaxQueries when that is zero.
+const DefaultMaxQueries = 64
+
 // Setting is one setting of the process with where its value came from.
 type Setting struct{ Name, Value, Source string }
 
@@ -54,6 +60,7 @@ type Server struct {
 	log     *slog.Logger
 	metrics *metrics
 	handler http.Handler
+	turns   *turns
 	// stopping is closed when a stop begins: endless answers end then.
 	stopping chan struct{}
 }
@@ -79,13 +86,16 @@ func New(cfg Config) (*Server, error) {
 	setDefault(&cfg.QueryTimeout, 5*time.Minute)
 	setDefault(&cfg.StallTimeout, time.Minute)
 	setDefault(&cfg.Grace, 5*time.Second)
+	if cfg.MaxQueries <= 0 {
+		cfg.MaxQueries = DefaultMaxQueries
+	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Metrics), stopping: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Metrics), turns: newTurns(cfg.MaxQueries), stopping: make(chan struct{})}
 	s.handler = s.middleware(s.routes())
 	return s, nil
 }

@@ -52,6 +52,14 @@ func (s *Server) readSubmission(w http.ResponseWriter, r *http.Request) (viewkee
 			return none, problemf(http.StatusBadRequest, CodeBadRequest, "the statement id: %v", err)
 		}
 	}
+	for _, said := range []struct {
+		what, text string
+		limit      int
+	}{{"author", author(r), codec.MaxAuthor}, {"reason", body.Reason, codec.MaxReason}} {
+		if len(said.text) > said.limit {
+			return none, problemf(http.StatusBadRequest, CodeBadRequest, "the %s is %d bytes long and the limit is %d; nothing was written", said.what, len(said.text), said.limit)
+		}
+	}
 	return viewkeeper.Submission{
 		SQL: body.SQL, ID: body.ID, ExpectVersion: body.ExpectVersion, Reason: body.Reason,
 		Author: author(r), Traceparent: r.Header.Get("Traceparent"), Offset: -1,

@@ -214,7 +214,7 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 	down.tell(func(detail string) { n.SetDegraded(viewkeeper.ReasonEngineDown, detail) })
 	door := server.Config{
 		Node: nodeDoor{n.Node}, Engine: engineDoor{n.serving}, Checker: &checker{node: n.Node},
-		Limits: a.sizes(), QueryTimeout: a.QueryTimeout, Settings: a.settingRows(), Metrics: spec.metrics, Log: spec.log,
+		Limits: a.sizes(), QueryTimeout: a.QueryTimeout, MaxQueries: a.MaxQueries, Settings: a.settingRows(), Metrics: spec.metrics, Log: spec.log,
 	}
 	if !a.ReadOnly {
 		if n.emitter, err = newEmitter(spec.kafka, spec.catalog); err != nil {

@@ -50,6 +50,7 @@ type Settings struct {
 	MaxStale     time.Duration
 	StartStale   bool
 	QueryTimeout time.Duration
+	MaxQueries   int
 	ReadOnly     bool
 	// StrictSettings is about topics whose settings can't be read.
 	StrictSettings bool
@@ -120,6 +121,7 @@ func (s *Settings) define(f *pflag.FlagSet) {
 	f.DurationVar(&s.MaxStale, "max-stale", 5*time.Minute, "`age` of what a node serves, without connection to Kafka, from which on it is not ready")
 	f.BoolVar(&s.StartStale, "start-stale", true, "when Kafka is away at the start, serve what this node's own copy of the table holds, marked with its age; false waits for Kafka")
 	f.DurationVar(&s.QueryTimeout, "query-timeout", 5*time.Minute, "`time` after which a query is ended")
+	f.IntVar(&s.MaxQueries, "max-queries", 64, "`number` of queries that a node runs at one time; eight times as many wait for their turn")
 	f.BoolVar(&s.ReadOnly, "read-only", false, "write nothing to Kafka: statements are answered with 403, and other nodes do not see this one")
 	f.BoolVar(&s.StrictSettings, "strict-settings", false, "do not work over topics whose settings this process may not read (DescribeConfigs), instead of saying so and trusting them")
 
@@ -156,7 +158,7 @@ func (s *Settings) define(f *pflag.FlagSet) {
 // roleSettings are the settings of a process with roles, dev's among them.
 func roleSettings() []string {
 	return []string{
-		"base", "lake", "http", "catalog", "memory-limit", "threads", "max-stale", "query-timeout", "log-level", "log-format",
+		"base", "lake", "http", "catalog", "memory-limit", "threads", "max-stale", "query-timeout", "max-queries", "log-level", "log-format",
 		"max-body", "max-statement", "max-depth", "max-leaves", "max-layers", "max-nesting", "max-joins", "require-column",
 	}
 }

@@ -227,7 +227,7 @@ func (s *Settings) validate() (problems []error) {
 	}
 	for name, value := range map[string]int{
 		"nodes": s.Nodes, "max-body": s.MaxBody, "max-statement": s.MaxStatement, "max-depth": s.MaxDepth,
-		"max-leaves": s.MaxLeaves, "max-layers": s.MaxLayers, "max-nesting": s.MaxNesting, "max-joins": s.MaxJoins,
+		"max-leaves": s.MaxLeaves, "max-layers": s.MaxLayers, "max-nesting": s.MaxNesting, "max-joins": s.MaxJoins, "max-queries": s.MaxQueries,
 	} {
 		if value < 1 {
 			problems = append(problems, fmt.Errorf("--%s is %d; it takes a whole number from 1", name, value))

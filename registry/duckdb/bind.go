@@ -55,7 +55,11 @@ func (p *Planner) plan(ctx context.Context, w *walker, text string, places ddl.O
 			err = errors.Join(err, p.scratch.conn.exec(context.WithoutCancel(ctx), "PRAGMA disable_optimizer"))
 		}()
 	}
-	return p.planned(ctx, w, text, places)
+	columns, refusal, err = p.planned(ctx, w, text, places)
+	if refusal != nil {
+		err = p.scratch.repair(ctx)
+	}
+	return columns, refusal, err
 }
 
 func (p *Planner) planned(ctx context.Context, w *walker, text string, places ddl.OffsetMap) ([]viewkeeper.Column, *registry.PlanError, error) {
@@ -76,16 +80,26 @@ func (p *Planner) planned(ctx context.Context, w *walker, text string, places dd
 	body := withoutEnd(text, tokens)
 	if !exact {
 		if columns, err = describe(ctx, p.scratch.conn, body); err != nil {
-			return nil, nil, err
+			refusal, err := w.refusal(err, nowhere)
+			return nil, refusal, err
 		}
 	}
 	if p.mayBeUntyped(text, tokens, columns) {
 		if err := p.findUntyped(ctx, body, columns); err != nil {
-			return nil, nil, err
+			refusal, err := w.refusal(err, nowhere)
+			return nil, refusal, err
+		}
+	}
+	for _, c := range columns {
+		if typeDepth(c.Type) > maxResultDepth {
+			return nil, planErrorf(viewkeeper.CodeComplexity, -1, "column %q: its type is nested more than %d deep", c.Name, maxResultDepth), nil
 		}
 	}
 	return columns, nil, nil
 }
+
+// nowhere is for errors over a text of this package's own making.
+func nowhere(int) int { return -1 }
 
 // withoutEnd takes semicolons and what follows them off a text, so that it can
 // stand in parentheses.

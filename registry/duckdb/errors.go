@@ -114,6 +114,10 @@ func tidy(message string) string {
 // memory or found itself broken is lost: see [registry.LostError].
 func (w *walker) refusal(err error, source func(int) int) (*registry.PlanError, error) {
 	var e *engineError
+	var text textError
+	if errors.As(err, &text) {
+		return &registry.PlanError{Code: viewkeeper.CodeNotOneQuery, Message: string(text), At: -1}, nil
+	}
 	if !errors.As(err, &e) {
 		return nil, err
 	}

@@ -118,6 +118,7 @@ func (g *gate) tree(ctx context.Context, text string, tokens []token, m mode) (o
 			if lost := lostEngine(engine); lost != nil {
 				return nil, nil, lost
 			}
+			return nil, planErrorf(viewkeeper.CodeSyntax, -1, "the engine's parser fails on this text: %s", tidy(engine.Message)), nil
 		}
 		return nil, nil, fmt.Errorf("duckdb: the parser: %w", err)
 	}
@@ -126,7 +127,7 @@ func (g *gate) tree(ctx context.Context, text string, tokens []token, m mode) (o
 	}
 	s, err := parseSyntax(rows[0][0])
 	if err != nil {
-		return nil, nil, err
+		return nil, planErrorf(viewkeeper.CodeComplexity, -1, "%v; write the query flatter, or its constants another way", err), nil
 	}
 	switch {
 	case s.Error && s.ErrorType == "not implemented":

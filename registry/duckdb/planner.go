@@ -91,9 +91,21 @@ func (p *Planner) call(ctx context.Context, f func() error) error {
 			return err
 		}
 	}
-	err := f()
+	err := broken(ctx, f())
 	if registry.AsLost(err) != nil {
 		p.lose()
+	}
+	return err
+}
+
+// broken makes a LostError of what the engine itself complains of and nobody here
+// expected: the caller then finds out which query it was, in a fresh engine, and
+// refuses that one. An error that was handed on as it is would come again with the
+// same statement at every start.
+func broken(ctx context.Context, err error) error {
+	var engine *engineError
+	if ctx.Err() == nil && errors.As(err, &engine) && registry.AsLost(err) == nil {
+		return &registry.LostError{Detail: err.Error()}
 	}
 	return err
 }

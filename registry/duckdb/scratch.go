@@ -28,7 +28,8 @@ type scratch struct {
 	base   *baseCatalog
 	open   bool // a trial is
 	now    stubSet
-	before stubSet // now, when the trial began
+	before stubSet         // now, when the trial began
+	made   []registry.Stub // what the trial has changed, in order
 }
 
 // stubSet is what stubs there are.
@@ -62,7 +63,7 @@ func (s *scratch) change(ctx context.Context, stubs []registry.Stub) error {
 		if err := s.conn.exec(ctx, "BEGIN"); err != nil {
 			return err
 		}
-		s.open, s.before = true, s.now.clone()
+		s.open, s.before, s.made = true, s.now.clone(), nil
 	}
 	var script strings.Builder
 	run := func(last viewkeeper.Name) error {
@@ -85,7 +86,22 @@ func (s *scratch) change(ctx context.Context, stubs []registry.Stub) error {
 			return errors.Join(err, s.settle(context.WithoutCancel(ctx), false))
 		}
 	}
+	s.made = append(s.made, stubs...)
 	return nil
+}
+
+// repair makes the trial anew when a query has aborted it: a value that can't be
+// computed while a query is planned (LIMIT 'x'::INT) does that, unlike a name that is
+// not there.
+func (s *scratch) repair(ctx context.Context) error {
+	if !s.open || s.conn.exec(ctx, "SELECT 1") == nil {
+		return nil
+	}
+	made := s.made
+	if err := s.settle(context.WithoutCancel(ctx), false); err != nil {
+		return err
+	}
+	return s.change(ctx, made)
 }
 
 // scriptBytes is about how much SQL goes to the engine at once. Between two batches a

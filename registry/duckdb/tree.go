@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
+	"strings"
 )
 
 // object is one object of the JSON that the engine's parser gives for a query.
@@ -24,12 +27,32 @@ type syntax struct {
 	Position     string `json:"position"`
 }
 
+// parseSyntax reads the answer. The error is about the text that was parsed: the
+// engine writes what is no JSON for some texts, and what is deeper than is read.
 func parseSyntax(text string) (*syntax, error) {
 	var s syntax
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return nil, fmt.Errorf("duckdb: the engine's syntax tree is no JSON: %w", err)
+	err := json.Unmarshal([]byte(text), &s)
+	if err != nil {
+		s = syntax{}
+		err = json.Unmarshal(withoutInfinities(text), &s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the engine's syntax tree of it can't be read (%w)", err)
 	}
 	return &s, nil
+}
+
+// notJSON are the values that the engine writes for constants like 1e999.
+var notJSON = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:Infinity|inf|NaN|nan)\b`)
+
+// withoutInfinities writes null in place of numbers that JSON does not have.
+func withoutInfinities(text string) []byte {
+	return notJSON.ReplaceAllFunc([]byte(text), func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
+		}
+		return []byte("null")
+	})
 }
 
 func child(n object, key string) object {
@@ -126,8 +149,19 @@ func literal(n object) (string, bool) {
 	return s, ok
 }
 
-// number gives the value of a numeric constant.
+// numeric gives the value of a numeric constant, or of constants that are added,
+// multiplied and the like.
 func numeric(n object) (float64, bool) {
+	switch str(n, "class") {
+	case "CAST":
+		if text, ok := literal(child(n, "child")); ok {
+			f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			return f, err == nil
+		}
+		return numeric(child(n, "child"))
+	case "FUNCTION":
+		return computed(str(n, "function_name"), objects(n, "children"))
+	}
 	if str(n, "class") != "CONSTANT" {
 		return 0, false
 	}
@@ -138,4 +172,39 @@ func numeric(n object) (float64, bool) {
 		f /= math.Pow(10, scale)
 	}
 	return f, ok
+}
+
+// computed works out an operator over constants.
+func computed(operator string, args []object) (float64, bool) {
+	values := make([]float64, len(args))
+	for i, a := range args {
+		var ok bool
+		if values[i], ok = numeric(a); !ok {
+			return 0, false
+		}
+	}
+	switch {
+	case len(values) == 1 && operator == "-":
+		return -values[0], true
+	case len(values) == 1 && operator == "+":
+		return values[0], true
+	case len(values) != 2:
+		return 0, false
+	}
+	a, b := values[0], values[1]
+	switch operator {
+	case "+":
+		return a + b, true
+	case "-":
+		return a - b, true
+	case "*":
+		return a * b, true
+	case "/", "//":
+		return a / b, true
+	case "^", "**", "pow", "power":
+		return math.Pow(a, b), true
+	case "<<":
+		return a * math.Pow(2, b), true
+	}
+	return 0, false
 }

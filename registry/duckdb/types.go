@@ -114,3 +114,31 @@ func emptyRelation(columns []viewkeeper.Column) string {
 	b.WriteString(" WHERE false")
 	return b.String()
 }
+
+// typeDepth is the nesting of a type as the engine prints it: 1 for INTEGER, 2 for
+// INTEGER[] and STRUCT(a INTEGER).
+func typeDepth(t string) int {
+	if !strings.ContainsAny(t, "([") {
+		return 1
+	}
+	within := []int{0} // the deepest member so far of each type that is open
+	depth := 1         // of what was read last
+	for _, tok := range lex(t) {
+		last := len(within) - 1
+		switch {
+		case tok.is(t, "("):
+			within = append(within, 0)
+			depth = 1
+		case tok.is(t, ",") || tok.is(t, ")"):
+			within[last] = max(within[last], depth)
+			depth = 1
+			if tok.is(t, ")") && last > 0 {
+				depth = within[last] + 1
+				within = within[:last]
+			}
+		case tok.is(t, "["):
+			depth++
+		}
+	}
+	return depth
+}

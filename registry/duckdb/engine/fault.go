@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -13,6 +14,15 @@ type faultParams struct {
 	// Kind is "crash" (a signal), "exit", "hang" (for ever, cancelled or not),
 	// "balloon" (memory without end).
 	Kind string `json:"kind"`
+}
+
+// faultIn fails as a definition asks for with a comment, /* fault: crash */, when it is
+// to be made a view.
+func (c *child) faultIn(query string) {
+	if _, kind, ok := strings.Cut(query, "/* fault: "); ok && c.faults {
+		kind, _, _ = strings.Cut(kind, " */")
+		_ = c.fault(faultParams{Kind: kind})
+	}
 }
 
 func (c *child) fault(p faultParams) error {

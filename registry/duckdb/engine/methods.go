@@ -101,6 +101,9 @@ func (c *child) handle(ctx context.Context, request call) (any, error) {
 
 // apply runs the two methods that change a server's views.
 func (c *child) apply(ctx context.Context, method string, p applyParams) (any, error) {
+	for _, change := range p.Changes {
+		c.faultIn(change.Query)
+	}
 	switch {
 	case c.server == nil:
 		return nil, errNotOpen

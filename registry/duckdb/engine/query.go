@@ -16,29 +16,65 @@ import (
 
 // Query is that of [duckdb.Server]; the body comes over the query's connection.
 //
-// When the engine is lost the error, or the body's, is a *[registry.LostError]: the
-// query can be asked again, on the engine that is being started. The engine ends a
-// query at its timeout; one that does not end then is killed after the grace, and
-// so is one that does not end after Close, or after ctx.
+// A query that is lost with its engine before it gave a row is tried again, alone in
+// an engine of its own. When it is lost again, or later, the error, or the body's, is
+// a *[registry.LostError]: the query can be asked again, on the engine that is being
+// started. The engine ends a query at its timeout; one that does not end then is
+// killed after the grace, and so is one that does not end after Close, or after ctx.
 func (s *Server) Query(ctx context.Context, req duckdb.QueryRequest) (*duckdb.Result, error) {
 	cancel := context.CancelFunc(func() {})
 	if req.Timeout > 0 {
 		// The wait for an engine counts.
 		ctx, cancel = context.WithTimeout(ctx, req.Timeout)
 	}
-	p, err := s.supervisor.acquire(ctx)
+	result, err := s.queryTwice(ctx, req, cancel)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
+	return result, nil
+}
+
+// queryTwice calls release at the end of a body that it gives.
+func (s *Server) queryTwice(ctx context.Context, req duckdb.QueryRequest, release func()) (*duckdb.Result, error) {
+	p, err := s.supervisor.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.queryOn(ctx, p, req, release)
+	first := registry.AsLost(err)
+	if first == nil || ctx.Err() != nil {
+		return result, err
+	}
+	s.supervisor.cfg.Log.Info("a query that was lost with its engine is tried again, alone", "detail", first.Detail)
+	p, put, err := s.alone.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result, err = s.queryOn(ctx, p, req, func() { put(); release() })
+	if err == nil {
+		return result, nil
+	}
+	put()
+	if second := registry.AsLost(err); second != nil {
+		return nil, &registry.LostError{Timeout: second.Timeout, Detail: second.Detail + ", alone in an engine of its own, after the one that it shared was lost too"}
+	}
+	return nil, err
+}
+
+// queryOn asks one child, which the caller has entered. It leaves it when the query
+// is over, and calls release at the end of a body that it gives.
+func (s *Server) queryOn(ctx context.Context, p *process, req duckdb.QueryRequest, release func()) (*duckdb.Result, error) {
 	conn, err := s.supervisor.send(ctx, p, methodQuery, req)
 	if err != nil {
 		p.leave()
-		cancel()
 		return nil, err
 	}
+	if s.querySent != nil {
+		s.querySent()
+	}
 	b := &body{
-		supervisor: s.supervisor, process: p, ctx: ctx, release: cancel, closed: make(chan struct{}),
+		supervisor: s.supervisor, process: p, ctx: ctx, release: func() {}, closed: make(chan struct{}),
 		conn: conn, buffered: bufio.NewReaderSize(conn, headBuffer),
 	}
 	b.mu.Lock()
@@ -56,14 +92,36 @@ func (s *Server) Query(ctx context.Context, req duckdb.QueryRequest) (*duckdb.Re
 	case kind != frameReply:
 		err = b.broken(fmt.Errorf("a frame %q instead of a reply", kind))
 	default:
-		if err = json.Unmarshal(payload, &result); err == nil {
-			result.Body = b
-			return &result, nil
+		if err = json.Unmarshal(payload, &result); err != nil {
+			err = b.broken(fmt.Errorf("a reply that can't be read: %w", err))
+			break
 		}
-		err = b.broken(fmt.Errorf("a reply that can't be read: %w", err))
+		// The rows' first bytes come right behind. Until then nothing is lost that can't
+		// be had again.
+		if b.readFrame(); b.err != nil && b.err != io.EOF {
+			err = b.err
+		} else if !b.given(release) {
+			err = b.endError()
+		}
 	}
-	b.Close()
-	return nil, err
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	result.Body = b
+	return &result, nil
+}
+
+// given notes that the body is the caller's from now on, and what to call at its
+// end, unless that has come already.
+func (b *body) given(release func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ending {
+		return false
+	}
+	b.release = release
+	return true
 }
 
 const (
@@ -81,7 +139,6 @@ type body struct {
 	process    *process
 	conn       *net.UnixConn
 	ctx        context.Context
-	release    context.CancelFunc
 
 	// Of Read alone.
 	buffered *bufio.Reader // over conn
@@ -91,6 +148,7 @@ type body struct {
 	closed chan struct{} // closed when the connection is
 
 	mu       sync.Mutex
+	release  func()      // called at the end
 	stop     func() bool // takes the end of ctx off
 	complete bool        // the engine has said its last word
 	// ending says that somebody drains the connection: what Read takes from it from
@@ -104,31 +162,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	for b.left == 0 {
-		kind, n, err := readHeader(b.buffered)
-		switch {
-		case b.ended():
-			b.err = b.endError()
-		case err != nil:
-			b.err = b.broken(err)
-		case kind == frameData:
-			b.left = n
-		case kind == frameEnd:
-			b.finish()
-			b.err = io.EOF
-		case kind == frameError:
-			payload, err := readPayload(b.buffered, n)
-			switch {
-			case b.ended():
-				b.err = b.endError()
-			case err != nil:
-				b.err = b.broken(err)
-			default:
-				b.err = b.failed(readError(payload))
-			}
-		default:
-			b.err = b.broken(fmt.Errorf("a frame %q in a stream", kind))
-		}
-		if b.err != nil {
+		if b.readFrame(); b.err != nil {
 			return 0, b.err
 		}
 	}
@@ -142,6 +176,34 @@ func (b *body) Read(p []byte) (int, error) {
 		b.err = b.broken(err)
 	}
 	return n, b.err
+}
+
+// readFrame reads the next frame's header, and all of it unless it has rows.
+func (b *body) readFrame() {
+	kind, n, err := readHeader(b.buffered)
+	switch {
+	case b.ended():
+		b.err = b.endError()
+	case err != nil:
+		b.err = b.broken(err)
+	case kind == frameData:
+		b.left = n
+	case kind == frameEnd:
+		b.finish()
+		b.err = io.EOF
+	case kind == frameError:
+		payload, err := readPayload(b.buffered, n)
+		switch {
+		case b.ended():
+			b.err = b.endError()
+		case err != nil:
+			b.err = b.broken(err)
+		default:
+			b.err = b.failed(readError(payload))
+		}
+	default:
+		b.err = b.broken(fmt.Errorf("a frame %q in a stream", kind))
+	}
 }
 
 // WriteTo writes the rest of the stream, in larger pieces than io.Copy would.
@@ -189,11 +251,11 @@ func (b *body) end() {
 		return
 	}
 	b.ending = true
-	complete, stop := b.complete, b.stop
+	complete, stop, release := b.complete, b.stop, b.release
 	b.mu.Unlock()
 	defer close(b.closed)
 	defer b.process.leave()
-	defer b.release()
+	defer release()
 	stop()
 	if !complete {
 		b.drain()

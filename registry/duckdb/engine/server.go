@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -15,15 +16,20 @@ import (
 // the first query: who applies need not know that the engine was lost.
 type Server struct {
 	supervisor *supervisor
+	alone      *alone
 
 	applying sync.Mutex // held by Apply for its whole time
 
-	mu    sync.Mutex // held for a moment
-	given given
+	mu      sync.Mutex // held for a moment
+	given   given
+	killers killers
+	// lostReplays counts the children in a row that were lost on what is given.
+	lostReplays int
 
 	// Where tests lose the engine: called, when set, before an Apply is sent and
 	// after it was answered.
 	beforeApply, afterApply func(*process)
+	querySent               func() // after a query was sent
 }
 
 var _ registry.Applier = (*Server)(nil)
@@ -37,6 +43,7 @@ func StartServer(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.alone = newAlone(s.supervisor, s.generation)
 	return s, nil
 }
 
@@ -53,17 +60,29 @@ func (s *Server) Losses() int64 { return s.supervisor.losses() }
 // References is [duckdb.References]; it asks no engine.
 func (s *Server) References(sql string) []string { return duckdb.References(sql) }
 
-// Apply is that of [duckdb.Server]. When the engine is lost meanwhile it is tried
-// once more on the next one, since all of it is applied or nothing.
+// Apply is that of [duckdb.Server]. When the engine is lost meanwhile, the changes
+// are sifted for one that it was lost on, which is then refused. When there is none
+// it is tried once more on the next engine, since all of it is applied or nothing.
 func (s *Server) Apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	lost := 0
-	for {
+	s.mu.Lock()
+	known := s.killers.among(changes)
+	s.mu.Unlock()
+	for lost := 0; ; {
+		if known || lost == 1 {
+			known = false
+			refused, err := s.sift(ctx, reset, version, changes)
+			if err != nil {
+				return err
+			}
+			if len(refused) > 0 {
+				return &registry.ApplyError{Refused: refused}
+			}
+		}
 		p, err := s.applyOn(ctx, applyParams{Version: version, Reset: reset, Changes: changes})
 		if err != nil {
-			l := registry.AsLost(err)
-			if lost++; l == nil || l.Timeout || lost > 1 {
+			if lost++; registry.AsLost(err) == nil || lost > 1 || ctx.Err() != nil {
 				return err
 			}
 			continue
@@ -110,6 +129,12 @@ func (s *Server) replay(ctx context.Context, p *process) error {
 	}
 	var refused []registry.RefusedApply
 	err := s.supervisor.roundTrip(ctx, p, methodRestore, applyParams{Version: version, Changes: changes}, &refused)
+	if registry.AsLost(err) != nil {
+		return errors.Join(err, s.giveLess(ctx, version, changes))
+	}
+	s.mu.Lock()
+	s.lostReplays = 0
+	s.mu.Unlock()
 	for _, r := range refused {
 		s.supervisor.cfg.Log.Error("the new engine refuses a definition that the one before had; queries of it fail until it is applied again",
 			"definition", r.Name.String(), "reason", r.Reason)
@@ -120,16 +145,52 @@ func (s *Server) replay(ctx context.Context, p *process) error {
 	return err
 }
 
+// giveLess takes out of what is given what a second engine in a row was lost on: else
+// none would ever start again. Whoever applied it learns of it when it is applied
+// again.
+func (s *Server) giveLess(ctx context.Context, version viewkeeper.Version, changes []registry.Apply) error {
+	s.mu.Lock()
+	s.lostReplays++
+	again := s.lostReplays > 1
+	s.mu.Unlock()
+	if !again {
+		return nil
+	}
+	refused, err := s.sift(ctx, true, version, changes)
+	if err != nil || len(refused) == 0 {
+		return err
+	}
+	var drops []registry.Apply
+	for _, r := range refused {
+		s.supervisor.cfg.Log.Error("the engine is lost on a definition that it had; queries of it fail", "definition", r.Name.String(), "reason", r.Reason)
+		drops = append(drops, registry.Apply{Name: r.Name})
+	}
+	s.mu.Lock()
+	s.given.add(s.given.version, false, drops)
+	s.mu.Unlock()
+	s.supervisor.cfg.Refused()
+	return nil
+}
+
+// generation tells whether what was applied is still the same.
+func (s *Server) generation() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.given.generation
+}
+
 // given is all that was applied, in the order of each name's first coming. The
 // order of dependencies it nearly is; Restore manages with that.
 type given struct {
-	version viewkeeper.Version
-	changes []registry.Apply
-	place   map[viewkeeper.Name]int // in changes
+	generation uint64 // counts what was added
+	version    viewkeeper.Version
+	changes    []registry.Apply
+	place      map[viewkeeper.Name]int // in changes
 }
 
 func (g *given) add(version viewkeeper.Version, reset bool, changes []registry.Apply) {
 	g.version = version
+	g.generation++
 	if reset || g.place == nil {
 		g.changes, g.place = nil, map[viewkeeper.Name]int{}
 	}

@@ -43,7 +43,7 @@ type supervisor struct {
 	changed chan struct{} // closed and replaced when current or failed changes
 
 	lost   atomic.Int64
-	starts int // children started so far; used by start alone, which runs once at a time
+	starts atomic.Int64 // children so far
 	// These say when losses and failed starts are said: a base that does not run fails each second.
 	lossSaid, failureSaid reasons.Seldom // used by run and restart alone
 }
@@ -63,7 +63,7 @@ func newSupervisor(ctx context.Context, cfg Config, r role, prepare func(context
 		changed: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	p, err := s.start(ctx)
+	p, err := s.start(ctx, prepare)
 	if err != nil {
 		s.cancel()
 		_ = os.RemoveAll(dir)
@@ -134,7 +134,7 @@ func (s *supervisor) pause(n int) bool {
 // the supervisor is closed.
 func (s *supervisor) restart() *process {
 	for n := 0; ; n++ {
-		p, err := s.start(s.ctx)
+		p, err := s.start(s.ctx, s.prepare)
 		if err == nil {
 			s.set(p, nil)
 			return p
@@ -153,18 +153,17 @@ func (s *supervisor) restart() *process {
 }
 
 // start gives a child that is ready.
-func (s *supervisor) start(ctx context.Context) (*process, error) {
+func (s *supervisor) start(ctx context.Context, prepare func(context.Context, *process) error) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
 	defer cancel()
 	began := time.Now()
-	s.starts++
-	p, err := startProcess(s.cfg, s.role, filepath.Join(s.dir, fmt.Sprintf("%d.sock", s.starts)))
+	p, err := startProcess(s.cfg, s.role, filepath.Join(s.dir, fmt.Sprintf("%d.sock", s.starts.Add(1))))
 	if err != nil {
 		return nil, err
 	}
 	err = s.roundTrip(ctx, p, methodOpen, openParams{Role: s.role, Options: s.cfg.Options}, nil)
-	if err == nil && s.prepare != nil {
-		err = s.prepare(ctx, p)
+	if err == nil && prepare != nil {
+		err = prepare(ctx, p)
 	}
 	if err != nil {
 		s.end(p)
@@ -253,7 +252,9 @@ func (s *supervisor) losses() int64 { return s.lost.Load() }
 
 // Close ends the child and waits for its end.
 func (s *supervisor) Close() error {
+	s.mu.Lock()
 	s.cancel()
+	s.mu.Unlock()
 	s.wg.Wait()
 	if err := os.RemoveAll(s.dir); err != nil {
 		return fmt.Errorf("engine: its folder could not be removed: %w", err)
