@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -174,15 +175,20 @@ func (p *Proc) tail(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// FreeAddr is an address on this machine that nobody listens on now.
+// FreeAddr is an address on this machine that nobody listens on now. Its port is below
+// those that the system gives to outgoing connections, so that a process that is away
+// for a while finds it free when it comes back.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+mathrand.IntN(22000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port between 10000 and 32000")
+	return ""
 }
 
 // PID is the process id of a keeper; its children are the engines.
