@@ -33,5 +33,7 @@
 //     history (a copied disk) both have the topic's id.
 //   - A factory of everything is not built while the table is being read, also not when
 //     a build that failed is done again: in between a gap may have come.
+//   - Nothing here is said in the log where it fails. It becomes a reason (health.go,
+//     parts.go), which keepTime says when it comes and when it has gone.
 //   - The age of other nodes' records is told by the broker's clock alone (fleet.go).
 package view
