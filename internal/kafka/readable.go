@@ -88,7 +88,14 @@ func (a *Admin) fetch(ctx context.Context, topic string, at int64) (*sarama.Fetc
 		req := &sarama.FetchRequest{Version: 11, MinBytes: 0, MaxBytes: fetchBytes, Isolation: sarama.ReadUncommitted, SessionEpoch: -1}
 		const anyEpoch = -1
 		req.AddBlock(topic, 0, at, fetchBytes, anyEpoch)
-		res, err := leader.Fetch(req)
+		// Over a connection of its own: while sarama opens a lost connection of the client
+		// again, it writes what Fetch reads of it.
+		b := sarama.NewBroker(leader.Addr())
+		if err := b.Open(a.client.Config()); err != nil {
+			return nil, err
+		}
+		defer b.Close()
+		res, err := b.Fetch(req)
 		if err != nil {
 			return nil, err
 		}
