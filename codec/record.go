@@ -9,7 +9,7 @@ import (
 )
 
 // Record is one record of the table. The set is closed: [Row], [Commit], [Fence],
-// [Heartbeat], [IDs], [Tombstone] and [Unknown].
+// [Heartbeat], [IDs], [Purge], [Tombstone] and [Unknown].
 type Record interface {
 	// Key is the record's key in the table.
 	Key() string
@@ -40,8 +40,8 @@ type Commit struct {
 	// adopted or restored, which sets them so that versions and epochs go on.
 	VersionBase viewkeeper.Version
 	EpochBase   viewkeeper.Epoch
-	// PurgedThrough is reserved and 0: the version up to which drop rows have been
-	// removed. A follower that is older starts from nothing.
+	// PurgedThrough is the version up to which drop rows may have been purged. A
+	// follower that was away since an older version starts from nothing.
 	PurgedThrough viewkeeper.Version
 
 	// Decisions are those of the batch in full, in the order of their offsets,
@@ -86,7 +86,16 @@ type Heartbeat struct {
 	Extra  map[string]json.RawMessage
 }
 
-// Tombstone is a record without a value. viewkeeper writes none; a drop is a Row.
+// Purge is a drop that is not kept: a record without a value, so that compaction takes
+// it in the end, with what a drop row says in its headers. An owner writes it over a
+// drop row that is old enough.
+type Purge struct {
+	Name    viewkeeper.Name
+	Version viewkeeper.Version // the drop row's
+	Epoch   viewkeeper.Epoch   // of the owner that wrote this record
+}
+
+// Tombstone is any other record without a value. viewkeeper writes none.
 type Tombstone struct{ TableKey string }
 
 // Unknown is a record that this program does not understand.
@@ -115,6 +124,9 @@ func (*Heartbeat) Key() string { return KeyHeartbeat }
 // Key gives the key of the slot.
 func (r *IDs) Key() string { return slotKey(r.Slot) }
 
+// Key gives the name.
+func (p Purge) Key() string { return p.Name.String() }
+
 // Key gives the key that was removed.
 func (t Tombstone) Key() string { return t.TableKey }
 
@@ -126,6 +138,7 @@ func (*Commit) isRecord()    {}
 func (*Fence) isRecord()     {}
 func (*Heartbeat) isRecord() {}
 func (*IDs) isRecord()       {}
+func (Purge) isRecord()      {}
 func (Tombstone) isRecord()  {}
 func (Unknown) isRecord()    {}
 

@@ -162,9 +162,10 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 		cfg: l.cfg, topics: l.topics, log: l.log, metrics: l.metrics, board: l.board, troubles: l.troubles, now: l.now,
 		ctx: ctx, stop: stop, session: session, sink: l.sink, load: l.load,
 		reached: l.reached, follower: newFollower(table, end), queue: newQueue(l.cfg.QueueBytes), failed: l.fail,
-		wrote: fold.Written{Last: -1, HealedTo: -1}, sweep: make(chan []*sarama.ProducerMessage, 1),
+		wrote: fold.Written{Last: -1, HealedTo: -1}, sweep: make(chan []*sarama.ProducerMessage, 1), purge: make(chan int64, 1),
 	}
 	o.follower.moved = o.finish
+	table.Resume() // nobody knows how long ago goka recovered it
 	o.markers = func(ctx context.Context, from, below int64) (int64, error) {
 		return l.admin.Markers(ctx, l.topics.Definitions(), from, below)
 	}
@@ -238,6 +239,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 		o.next = in.Begin
 	}
 	o.wait.Go(func() { l.sweepNodes(o) })
+	o.wait.Go(func() { l.sweepTable(o) })
 	o.metrics.takeovers.Inc()
 	o.metrics.owner.Set(1)
 	o.metrics.epoch.Set(float64(o.epoch))

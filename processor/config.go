@@ -44,6 +44,10 @@ type Config struct {
 	// HiddenSettingsFatal blocks the processor while it has no right to read the
 	// topics' settings. Otherwise that is reported and they are trusted.
 	HiddenSettingsFatal bool
+	// PurgeAfter is how old a drop's row in the table must be before it is purged. A node
+	// that was away for longer reads the whole table again. It must be longer than it
+	// takes Kafka to compact the table. A week by default.
+	PurgeAfter time.Duration
 	// ExitDeadline is how long Run may take to return once it was told to stop. A
 	// silent broker holds sarama for many seconds; Run then gives up and says that
 	// only a new process is safe. 30 s by default.
@@ -89,6 +93,7 @@ func (c *Config) check() (kafka.Settings, error) {
 	}
 	duration("Heartbeat", &c.Heartbeat, time.Second)
 	duration("CheckTopics", &c.CheckTopics, time.Minute)
+	duration("PurgeAfter", &c.PurgeAfter, 7*24*time.Hour)
 	duration("ExitDeadline", &c.ExitDeadline, 30*time.Second)
 	size := func(what string, n *int, otherwise, most int) {
 		if *n < 0 || *n > most {

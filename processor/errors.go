@@ -58,6 +58,10 @@ func (e *SupersededError) Unwrap() error {
 // compaction will take it, so a new one is needed.
 var errFenceLost = errors.New("somebody wrote over this owner's fence; taking over again with a new one")
 
+// errPurged is returned when drops may have been purged between goka's recovery of the
+// table and its being read on: this process slept for days in between.
+var errPurged = errors.New("drops were purged from the table while this process slept; reading the table from its beginning")
+
 // reasonOf gives the code and the sentence for a status that an error leads to, ""
 // when it leads to none.
 func reasonOf(err error) (code, detail string) {

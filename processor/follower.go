@@ -35,7 +35,8 @@ func newFollower(f *fold.Fold, end func(context.Context) (int64, error)) *follow
 // read takes one record of the table. It fails when the owner is no longer one.
 func (f *follower) read(ctx context.Context, m *sarama.ConsumerMessage) error {
 	f.mu.Lock()
-	f.fold.Add(m.Offset, codec.DecodeRecord(string(m.Key), m.Value))
+	f.fold.Add(m.Offset, codec.DecodeTable(string(m.Key), m.Value, tableHeaders(m)))
+	f.fold.Take() // nobody is told here, and what is to be told would pile up
 	gap, need := f.fold.NeedEnd()
 	err := f.superseded()
 	f.mu.Unlock()
@@ -61,6 +62,14 @@ func (f *follower) read(ctx context.Context, m *sarama.ConsumerMessage) error {
 	return nil
 }
 
+func tableHeaders(m *sarama.ConsumerMessage) []codec.Header {
+	out := make([]codec.Header, 0, len(m.Headers))
+	for _, h := range m.Headers {
+		out = append(out, codec.Header{Key: string(h.Key), Value: h.Value})
+	}
+	return out
+}
+
 // superseded is rule 1: an owner that sees a later fence stops.
 func (f *follower) superseded() error {
 	if f.fold.Superseded(f.epoch) {
@@ -69,6 +78,9 @@ func (f *follower) superseded() error {
 	}
 	if f.fold.FenceLost() {
 		return errFenceLost
+	}
+	if f.fold.Outdated() {
+		return errPurged
 	}
 	if key := f.fold.NewerOwner(); key != "" {
 		// The next life says so, and does not own.

@@ -23,6 +23,7 @@ type metrics struct {
 	healed     prometheus.Counter
 	completed  prometheus.Counter
 	lost       prometheus.Counter
+	purged     prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, catalog string, board *board, queueLimit int) (*metrics, error) {
@@ -51,6 +52,7 @@ func newMetrics(r prometheus.Registerer, catalog string, board *board, queueLimi
 		failures:  counter("failures_total", "Times that this process stopped working for the catalog by a failure."),
 		healed:    counter("healed_total", "Records written again because another owner's late one, or a stranger's, lay over them."),
 		completed: counter("completed_total", "Records written again because the owner before had not come to it."),
+		purged:    counter("purged_total", "Old drop rows that were taken out of the table."),
 		lost:      counter("statements_lost_total", "Offsets of the definitions topic that were gone before they were judged."),
 	}
 	if r == nil {
@@ -59,7 +61,7 @@ func newMetrics(r prometheus.Registerer, catalog string, board *board, queueLimi
 	limit := gauge("queue_limit_bytes", "Bytes of such statements at which reading waits for writing.")
 	limit.Set(float64(queueLimit))
 	for _, c := range []prometheus.Collector{newStateCollector(board, labels), limit, m.statements, m.judge, m.commit, m.batch, m.owner, m.epoch, m.version, m.queue,
-		m.takeovers, m.failures, m.healed, m.completed, m.lost} {
+		m.takeovers, m.failures, m.healed, m.completed, m.lost, m.purged} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

@@ -65,6 +65,8 @@ type owner struct {
 	markers func(ctx context.Context, from, below int64) (int64, error)
 	// sweep hands the writer what has to go from the nodes topic.
 	sweep chan []*sarama.ProducerMessage
+	// purge tells the writer below which offset of the table drop rows are old.
+	purge chan int64
 
 	// What follows is the callback's alone, which goka runs one at a time.
 

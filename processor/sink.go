@@ -51,15 +51,23 @@ func (s producerSink) close() error { return s.producer.Close() }
 
 func tableMessage(topic string, r codec.Record) *sarama.ProducerMessage {
 	key, value := codec.EncodeRecord(r)
-	return &sarama.ProducerMessage{Topic: topic, Partition: 0, Key: sarama.StringEncoder(key), Value: sarama.ByteEncoder(value)}
+	m := &sarama.ProducerMessage{Topic: topic, Partition: 0, Key: sarama.StringEncoder(key)}
+	if value != nil { // an empty encoder would make an empty value of none
+		m.Value = sarama.ByteEncoder(value)
+	}
+	m.Headers = recordHeaders(codec.TableHeaders(r))
+	return m
+}
+
+func recordHeaders(headers []codec.Header) (out []sarama.RecordHeader) {
+	for _, h := range headers {
+		out = append(out, sarama.RecordHeader{Key: []byte(h.Key), Value: h.Value})
+	}
+	return out
 }
 
 func topicMessage(topic string, m codec.Message) *sarama.ProducerMessage {
-	out := &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder(m.Key), Value: sarama.ByteEncoder(m.Value)}
-	for _, h := range m.Headers {
-		out.Headers = append(out.Headers, sarama.RecordHeader{Key: []byte(h.Key), Value: h.Value})
-	}
-	return out
+	return &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder(m.Key), Value: sarama.ByteEncoder(m.Value), Headers: recordHeaders(m.Headers)}
 }
 
 // errGokaWrites is what goka gets when it wants to write.

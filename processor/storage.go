@@ -21,8 +21,16 @@ type tableStorage struct {
 
 // update is goka's update callback: each record of the recovery, with its offset.
 func (s *tableStorage) update(ctx goka.UpdateContext, _ storage.Storage, key string, value []byte) error {
-	s.fold.Add(ctx.Offset(), codec.DecodeRecord(key, value))
+	s.fold.Add(ctx.Offset(), codec.DecodeTable(key, value, headers(ctx.Headers())))
 	return nil
+}
+
+func headers(of goka.Headers) []codec.Header {
+	out := make([]codec.Header, 0, len(of))
+	for key, value := range of {
+		out = append(out, codec.Header{Key: key, Value: value})
+	}
+	return out
 }
 
 // GetOffset gives the last offset that was recovered.

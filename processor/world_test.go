@@ -249,7 +249,7 @@ func (w *world) table() *fold.Fold {
 	w.t.Helper()
 	f := fold.New()
 	end := w.read(w.topics.Table(), func(m *sarama.ConsumerMessage) {
-		f.Add(m.Offset, codec.DecodeRecord(string(m.Key), m.Value))
+		f.Add(m.Offset, codec.DecodeTable(string(m.Key), m.Value, tableHeaders(m)))
 	})
 	gap, _ := f.NeedEnd()
 	f.EndIs(gap, end)

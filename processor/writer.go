@@ -34,6 +34,8 @@ func (o *owner) write() error {
 			err = o.writeBatch(o.queue.take(o.cfg.BatchBytes))
 		case gone := <-o.sweep:
 			err = o.send("the end of old nodes", gone...)
+		case below := <-o.purge:
+			err = o.purgeDrops(below)
 		case <-beat.C:
 			if err = o.heal(); err == nil {
 				err = o.heartbeat()

@@ -113,9 +113,9 @@ func (n *Node) copyAge(at, now time.Time) time.Duration {
 // copied makes a session of a copy. It collects, as one that has read up to there
 // and does not know the end.
 //
-// A purge of drop rows and fences would leave a session unwarned that was away for
-// longer: what decides is the same for this one and for one that has only lost its
-// broker, the version that its fold had before it read on.
+// One that was away for longer than drops are kept can't go on from there. What tells
+// is the same as for a session that has only lost its broker: the version that its fold
+// had before it read on.
 func (n *Node) copied(meta tablecopy.Meta, records []tablecopy.Record) (*session, error) {
 	s := n.newSession(meta.Topic)
 	s.cluster, s.copied = meta.Cluster, true
@@ -128,6 +128,7 @@ func (n *Node) copied(meta tablecopy.Meta, records []tablecopy.Record) (*session
 			"it says that it ends at offset %d with version %d, and what it holds ends at offset %d with version %d",
 			meta.Offset, meta.Version, s.fold.Next()-1, s.fold.Version())}
 	}
+	s.fold.Resume()
 	s.guard.Seen(meta.Offset)
 	return s, s.store.SetOffset(meta.Offset)
 }

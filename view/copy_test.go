@@ -658,7 +658,7 @@ func TestACopyThatHasReadOn(t *testing.T) {
 	s := n.following
 	_, rows := o.decision("", view("v", "SELECT b FROM t"))
 	key, value := codec.EncodeRecord(codec.Row{Row: rows[0]})
-	n.record(s, 7, key, value) // behind a gap
+	n.record(s, 7, codec.DecodeRecord(key, value), value) // behind a gap
 	n.serveCopy(io.EOF)
 	if n.accepted == nil || n.accepted == s || n.following != n.accepted || n.accepted.fold.Next() != 3 {
 		t.Fatalf("accepted %+v, before %+v", n.accepted, s)
@@ -666,7 +666,7 @@ func TestACopyThatHasReadOn(t *testing.T) {
 	if p, rows := n.takePending(); !p.full || p.version != 1 || len(rows) != 1 || rows[0].Definition.SQL != "CREATE VIEW v AS SELECT a FROM t" {
 		t.Errorf("%+v, %+v", p, rows)
 	}
-	n.record(s, 8, key, value) // a view that was left behind
+	n.record(s, 8, codec.DecodeRecord(key, value), value) // a view that was left behind
 	if n.accepted.fold.Next() != 3 {
 		t.Error("it reads into the session that is served")
 	}
@@ -715,7 +715,7 @@ func TestABuildThatIsDoneAgainWaitsForTheTable(t *testing.T) {
 	n.built(pending{full: true, since: time.Now()}, context.DeadlineExceeded)
 	// A gap: what the fold has is no catalog until its end is known.
 	key, value := codec.EncodeRecord(codec.Row{Row: viewkeeper.Row{Name: viewkeeper.MakeName("", "w"), Version: 1, Epoch: o.epoch}})
-	n.record(s, 10, key, value)
+	n.record(s, 10, codec.DecodeRecord(key, value), value)
 	if p, _ := n.takePending(); !p.empty() {
 		t.Errorf("%+v is built", p)
 	}

@@ -34,7 +34,7 @@ func (n *Node) follow(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return errLeftBehind
 			}
-			n.record(s, u.Offset(), key, value)
+			n.record(s, u.Offset(), codec.DecodeTable(key, value, headers(u.Headers())), value)
 			return nil
 		}))
 	v, err := kafka.Bounded(ctx, func() (*goka.View, error) {
@@ -66,14 +66,28 @@ func (n *Node) follow(ctx context.Context) error {
 	return n.followError(ctx, s, err)
 }
 
+func headers(of goka.Headers) []codec.Header {
+	out := make([]codec.Header, 0, len(of))
+	for key, value := range of {
+		out = append(out, codec.Header{Key: key, Value: value})
+	}
+	return out
+}
+
 // session gives the session to follow: the present one, or a new one where its
-// topic is no longer the one it knew.
+// topic is no longer the one it knew, or where it may have missed drops.
 func (n *Node) session() *session {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := n.following
 	changed := s.changed()
-	if changed == nil {
+	switch {
+	case changed == nil && s.outdated(time.Now()):
+		n.log.Info("this node was away for longer than drops are kept; the table is read anew from its beginning", "topic", n.topics.Table(), "version", s.fold.Version())
+		n.following = n.newSession(s.guard.ID())
+		n.following.cluster, n.following.confirmed = s.cluster, s.confirmed
+		return n.following
+	case changed == nil:
 		return s
 	}
 	switch {

@@ -85,7 +85,7 @@ func bit(b bool) float64 {
 func (m *metrics) record(r codec.Record, counted, following bool) {
 	kind, why := "unknown", "stale"
 	switch r := r.(type) {
-	case codec.Row:
+	case codec.Row, codec.Purge:
 		kind = "row"
 	case *codec.Commit:
 		kind = "commit"

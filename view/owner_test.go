@@ -186,7 +186,7 @@ func readTable(t *testing.T, addr string, n *Node, s *session) {
 	gap, _ := s.fold.NeedEnd()
 	s.fold.EndIs(gap, end)
 	err = settings(t, addr).Tail(t.Context(), topics.Table(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
-		n.record(s, m.Offset, string(m.Key), m.Value)
+		n.record(s, m.Offset, codec.DecodeRecord(string(m.Key), m.Value), m.Value)
 		if m.Offset == end-1 {
 			return errEnough
 		}

@@ -34,12 +34,25 @@ type session struct {
 	// broken says that commit rows may have been missed since the last ones that
 	// were taken: the fold has been collecting.
 	broken bool
+	// began is when the first record was asked for.
+	began time.Time
+}
+
+// coldReading is how long a session that began with nothing may take to come to the
+// end. Kafka keeps what says that a row was purged for delete.retention.ms, a day by
+// default: who takes longer may miss it.
+const coldReading = 12 * time.Hour
+
+// outdated reports whether drops may be missing for good (DESIGN.md, rule 9): another
+// session must read the table from its beginning. Node.mu is held.
+func (s *session) outdated(now time.Time) bool {
+	return s.fold.Outdated() || !s.fold.Resumed() && now.Sub(s.began) > coldReading
 }
 
 // newSession begins with nothing read; see copied for one that does not. id is that
 // of the topic, or "".
 func (n *Node) newSession(id string) *session {
-	return &session{guard: kafka.NewGuard(n.topics.Table(), id), fold: fold.New(), kept: tablecopy.NewSelection(), broken: true}
+	return &session{guard: kafka.NewGuard(n.topics.Table(), id), fold: fold.New(), kept: tablecopy.NewSelection(), broken: true, began: time.Now()}
 }
 
 // inCluster tells the session which cluster its brokers are of. The error is a
@@ -77,8 +90,7 @@ func (p *pending) empty() bool { return p.since.IsZero() }
 
 // record takes one record of the table, in the order of the log. It never fails:
 // a record that stops a follower would stop it at every start.
-func (n *Node) record(s *session, offset int64, key string, value []byte) {
-	rec := codec.DecodeRecord(key, value)
+func (n *Node) record(s *session, offset int64, rec codec.Record, value []byte) {
 	now := time.Now()
 
 	n.mu.Lock()
@@ -96,6 +108,7 @@ func (n *Node) record(s *session, offset int64, key string, value []byte) {
 		n.health.heartbeat = now
 	}
 	_, ask := s.fold.NeedEnd()
+	anew := s.outdated(now)
 	build := false
 	if s == n.accepted {
 		build = n.absorb(s, now)
@@ -106,6 +119,9 @@ func (n *Node) record(s *session, offset int64, key string, value []byte) {
 
 	s.guard.Seen(offset)
 	n.metrics.record(rec, counts, !wasCollecting)
+	if anew {
+		n.restartView()
+	}
 	if ask {
 		poke(n.askEnd)
 	}

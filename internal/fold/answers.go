@@ -22,6 +22,7 @@ func (f *Fold) EndIs(gap int, end int64) {
 	}
 	f.asked, f.end = true, end
 	f.settle()
+	f.ascertain()
 }
 
 // Collecting reports whether the fold must not be shown yet: from the start, or a
@@ -110,5 +111,6 @@ func (f *Fold) Take() (Update, bool) {
 	slices.SortFunc(u.Changed, func(a, b viewkeeper.Row) int { return a.Name.Compare(b.Name) })
 	clear(f.changed)
 	f.commits = nil
+	f.forget()
 	return u, true
 }

@@ -22,6 +22,8 @@
 //     [Fold.NeedEnd] asks for the log's end, which must be asked after the gap was
 //     seen, and [Fold.EndIs] tells it. Once that end is reached it shows all.
 //  8. Decisions. The current commit row's come with [Fold.Take].
+//  9. Purge. [Fold.Purge] is what may go; [Fold.Outdated] says that a follower may have
+//     missed what went.
 //
 // # A copy of the table
 //

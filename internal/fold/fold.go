@@ -16,6 +16,10 @@ type Fold struct {
 	asked      bool
 	gap        int
 	end        int64
+	// since is the version that was whole before the last gap, if resumed.
+	since   viewkeeper.Version
+	resumed bool
+	certain int64
 
 	// epoch is the highest of all fences, fence and fenceAt the one that has it.
 	epoch     viewkeeper.Epoch
@@ -30,6 +34,7 @@ type Fold struct {
 	held       map[string]*row     // those with held records
 	ring       map[int]*slot       // by slot
 	spoiled    map[string]struct{} // keys that may need healing
+	purged     map[string]struct{} // keys whose rows can be forgotten
 	heartbeat  *codec.Heartbeat
 
 	// newer holds the keys of which the last record is of a newer format. True says that
@@ -68,6 +73,8 @@ type row struct {
 	hasRecorded bool
 	// held are counted records above the commit row's version.
 	held []viewkeeper.Row
+	// purged says that visible is a drop whose record compaction will take.
+	purged bool
 }
 
 // New makes a fold that has read nothing. It collects, as after any gap.
@@ -79,6 +86,7 @@ func New() *Fold {
 		ring:       map[int]*slot{},
 		spoiled:    map[string]struct{}{},
 		newer:      map[string]bool{},
+		purged:     map[string]struct{}{},
 		changed:    map[string]struct{}{},
 	}
 }
@@ -90,6 +98,9 @@ func (f *Fold) Add(offset int64, r codec.Record) bool {
 		return false
 	}
 	if offset > f.next {
+		if !f.collecting {
+			f.Resume()
+		}
 		f.collecting, f.asked = true, false
 		f.gap++
 	}
@@ -97,6 +108,7 @@ func (f *Fold) Add(offset int64, r codec.Record) bool {
 	counts := f.add(offset, r)
 	f.noteFormat(r, counts)
 	f.settle()
+	f.ascertain()
 	return counts
 }
 
@@ -117,6 +129,8 @@ func (f *Fold) add(offset int64, r codec.Record) bool {
 		}
 		f.heartbeat = r
 		return true
+	case codec.Purge:
+		return f.addPurge(offset, r)
 	case codec.Tombstone:
 		f.counts.Tombstones++
 		f.lose(offset, r.TableKey)
@@ -239,7 +253,7 @@ func (f *Fold) show(key string, row *row, r viewkeeper.Row) {
 	if was != nil && less(r.Epoch, r.Version, was.Epoch, was.Version) {
 		return
 	}
-	row.visible = &r
+	row.visible, row.purged = &r, false
 	if !sameRow(was, &r) {
 		f.changed[key] = struct{}{}
 	}
@@ -292,7 +306,15 @@ func (f *Fold) row(key string) *row {
 
 // settle ends collecting once the end was reached.
 func (f *Fold) settle() {
-	if f.collecting && f.asked && f.next >= f.end {
+	if f.collecting && f.asked && f.next >= f.end && !f.Outdated() {
 		f.collecting = false
+	}
+}
+
+// ascertain moves on what is certain: what comes after a gap is not, as a fence may
+// have been in it.
+func (f *Fold) ascertain() {
+	if !f.collecting {
+		f.certain = f.next
 	}
 }

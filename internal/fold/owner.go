@@ -137,4 +137,4 @@ func (f *Fold) Superseded(epoch viewkeeper.Epoch) bool { return f.epoch > epoch 
 
 // Certain is rule 5: of records below this offset it is known whether a newer fence
 // lies before them. An owner that is not superseded finishes what it wrote there.
-func (f *Fold) Certain() int64 { return f.next }
+func (f *Fold) Certain() int64 { return f.certain }

@@ -26,7 +26,7 @@ func (f *Fold) Clone() *Fold {
 		again := *s
 		c.ring[n] = &again
 	}
-	c.newer = maps.Clone(f.newer)
+	c.newer, c.purged = maps.Clone(f.newer), maps.Clone(f.purged)
 	c.spoiled, c.changed, c.commits = maps.Clone(f.spoiled), maps.Clone(f.changed), slices.Clone(f.commits)
 	return &c
 }
@@ -38,6 +38,10 @@ func (f *Fold) AppendState(b []byte) []byte {
 	b = binary.AppendVarint(b, f.next)
 	b = appendBool(b, f.collecting, f.asked, f.fenceLost, f.fence != nil, f.commit != nil, f.commitMark.needsHealing())
 	b = binary.AppendVarint(b, int64(f.gap))
+	b = binary.AppendVarint(b, f.certain-f.next)
+	if f.collecting && f.resumed {
+		b = binary.AppendUvarint(b, uint64(f.since)+1)
+	}
 	if f.collecting && f.asked {
 		b = binary.AppendVarint(b, f.end)
 	}
@@ -54,7 +58,7 @@ func (f *Fold) AppendState(b []byte) []byte {
 		r := f.rows[key]
 		_, changed := f.changed[key]
 		b = appendText(b, key)
-		b = appendBool(b, r.needsHealing(), r.visible != nil, r.hasRecorded, changed)
+		b = appendBool(b, r.needsHealing(), r.visible != nil, r.hasRecorded, changed, r.purged)
 		b = binary.AppendUvarint(b, uint64(r.recorded))
 		if r.visible != nil {
 			b = appendRecord(b, codec.Row{Row: *r.visible})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -139,6 +140,16 @@ func (a *Admin) EndOffset(ctx context.Context, topic string) (int64, error) {
 // truncated prefix moves it.
 func (a *Admin) BeginOffset(ctx context.Context, topic string) (int64, error) {
 	return a.offset(ctx, topic, sarama.OffsetOldest)
+}
+
+// OffsetAt gives the offset of the first record that is not older than a time, and the
+// end when there is none.
+func (a *Admin) OffsetAt(ctx context.Context, topic string, at time.Time) (int64, error) {
+	offset, err := a.offset(ctx, topic, at.UnixMilli())
+	if err == nil && offset < 0 {
+		return a.EndOffset(ctx, topic)
+	}
+	return offset, err
 }
 
 // EndOf gives a topic's id and end offset that belong together: the id is read

@@ -78,6 +78,8 @@ func (t Topics) specs() []spec {
 				why: "until an owner has healed a row that a former owner wrote late, compaction must not take the good one"},
 			{name: "message.timestamp.type", want: "LogAppendTime", fatal: true,
 				why: "the compaction lag counts from the record's time, which a stopped owner would set wrongly"},
+			{name: "delete.retention.ms", want: strconv.Itoa(dayMillis), ok: atLeast(dayMillis),
+				why: "what says that an old drop was purged must be there for longer than a node needs to read the table from its beginning"},
 		}, segments...)},
 		{t.Decisions(), []rule{
 			{name: "cleanup.policy", want: "delete", fatal: true, why: "every decision is kept, not only the last one of a statement id"},

@@ -82,6 +82,8 @@ func order(r codec.Record) (viewkeeper.Epoch, viewkeeper.Version) {
 		return r.Epoch, r.Version
 	case *codec.IDs:
 		return r.Epoch, r.Version
+	case codec.Purge:
+		return r.Epoch, r.Version
 	}
 	return 0, 0 // heartbeats: the last
 }

@@ -16,6 +16,8 @@ func bounds() map[string]Config {
 			"sets, in any order":      {Owners: 2, Swift: true, Commits: 2, Batches: []string{"+a+b", "-a"}, AnyOrder: true, Compactions: 1},
 			"statement ids":           {Owners: 2, Swift: true, Commits: 3, Batches: []string{"+a", "."}, Compactions: 1, IDs: true},
 			"a slow node":             {Owners: 2, Swift: true, Commits: 2, Batches: []string{"+a"}, Compactions: 2, Follower: true},
+			"a zombie's purge":        {Owners: 2, Swift: true, Commits: 4, Script: [][]string{{"+a"}, {"-a"}, {"."}, {"+a", "-a"}}, Purges: 2, Compactions: 1},
+			"a node that was away":    {Owners: 2, Swift: true, Commits: 4, Script: [][]string{{"+a"}, {"-a"}, {"."}, {"."}}, Purges: 1, Expiries: 1, Follower: true},
 			"tombstones of strangers": {Owners: 2, Swift: true, Commits: 2, Batches: []string{"+a"}, Compactions: 1, Strangers: 2, Strange: []string{"#commit", "main.a"}},
 		}
 	}
@@ -28,6 +30,9 @@ func bounds() map[string]Config {
 		"a slow node":                {Owners: 2, Swift: true, Commits: 1, Batches: []string{"+a"}, Compactions: 1, Follower: true},
 		"a healed row":               healedRow,
 		"tombstones of strangers":    strangers,
+		"a node that was away":       away,
+		"an owner that slept":        slept,
+		"a zombie's purge":           late,
 		"a node, two compactions":    {Owners: 1, Swift: true, Commits: 2, Batches: []string{"+a", "-a"}, Compactions: 2, Follower: true},
 	}
 }
@@ -36,6 +41,9 @@ var (
 	twoOwners   = Config{Owners: 2, Commits: 2, Batches: []string{"+a", "."}, Compactions: 1}
 	fourCommits = Config{Owners: 2, Swift: true, Commits: 4, Batches: []string{"."}}
 	healedRow   = Config{Owners: 1, Swift: true, Commits: 2, Batches: []string{"+a", "."}, Compactions: 1, Follower: true, Strangers: 1, Strange: []string{"main.a"}}
+	away        = Config{Owners: 1, Swift: true, Commits: 4, Script: [][]string{{"+a"}, {"-a"}, {"."}, {"."}}, Purges: 1, Expiries: 1, Follower: true}
+	slept       = Config{Owners: 2, Commits: 3, Script: [][]string{{"+a"}, {"-a"}, {"."}}, Purges: 1, Expiries: 1}
+	late        = Config{Owners: 2, Swift: true, Commits: 3, Script: [][]string{{"-a"}, {"."}, {"+a"}}, Purges: 1}
 	strangers   = Config{Owners: 2, Swift: true, Commits: 2, Batches: []string{"+a"}, Strangers: 1, Strange: []string{"#commit", "main.a"}}
 )
 
@@ -44,6 +52,7 @@ func TestTheRulesHold(t *testing.T) {
 	for name, cfg := range bounds() {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
+			cfg.Most = 400_000
 			r := Check(cfg)
 			t.Logf("%v, %v", r, time.Since(began).Round(time.Millisecond))
 			if r.Found() || !r.Exhausted {

@@ -164,6 +164,9 @@ func (c *checker) successors(s *state) []successor {
 		if int(s.compactions) < c.cfg.Compactions {
 			c.compact(s)
 		}
+		if int(s.expiries) < c.cfg.Expiries {
+			c.expire(s)
+		}
 		return c.next
 	}
 	for k := range s.owners {
@@ -174,6 +177,9 @@ func (c *checker) successors(s *state) []successor {
 	}
 	if int(s.compactions) < c.cfg.Compactions {
 		c.compact(s)
+	}
+	if int(s.expiries) < c.cfg.Expiries {
+		c.expire(s)
 	}
 	if int(s.strangers) < c.cfg.Strangers {
 		c.strange(s)
@@ -197,6 +203,26 @@ func (c *checker) compact(s *state) {
 			n.follower.busy = false
 			c.refresh(n)
 			return c.label("compaction comes to %d", below), nil
+		})
+	}
+}
+
+// expire compacts, and removes what was purged.
+func (c *checker) expire(s *state) {
+	limit := min(c.healed(s), s.end-1) // the heartbeat keeps the end a record
+	before := -1
+	for below := offset(1); below <= limit; below++ {
+		left := c.expired(s, below)
+		if left == nil || len(left) == before {
+			continue
+		}
+		before = len(left)
+		c.move(s, func(n *state) (string, error) {
+			n.log = left
+			n.expiries++
+			n.follower.busy = false
+			c.refresh(n)
+			return c.label("compaction comes to %d, and takes tombstones", below), nil
 		})
 	}
 }
@@ -255,11 +281,17 @@ func (c *checker) recordText(id recordID) string {
 		for _, d := range r.Decisions {
 			texts = append(texts, d.SQL)
 		}
-		return fmt.Sprintf("commit row of version %d and epoch %d (%s)", r.Version, r.Epoch, strings.Join(texts, ", "))
+		text := fmt.Sprintf("commit row of version %d and epoch %d (%s)", r.Version, r.Epoch, strings.Join(texts, ", "))
+		if r.PurgedThrough > 0 {
+			text += fmt.Sprintf(", purged through version %d", r.PurgedThrough)
+		}
+		return text
 	case *codec.IDs:
 		return fmt.Sprintf("slot with %d ids of epoch %d", len(r.IDs), r.Epoch)
 	case *codec.Fence:
 		return "fence of " + r.Nonce
+	case codec.Purge:
+		return fmt.Sprintf("purge of %s@%d of epoch %d", r.Name.View, r.Version, r.Epoch)
 	default:
 		return "tombstone of " + r.Key()
 	}

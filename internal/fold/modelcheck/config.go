@@ -11,6 +11,11 @@ type Config struct {
 	// statements. Any owner may decide any of them of the same offsets.
 	Commits int
 	Batches []string
+	// Script, if there is one, says for each commit row what Batches says for all.
+	Script [][]string
+	// Purges is how often an owner may purge what can be. Expiries is how often what was
+	// purged, and compacted, is removed.
+	Purges, Expiries int
 	// Compactions is how often the log is compacted, each time up to any offset.
 	Compactions int
 	// Follower lets a node read, record by record, that asks for the end when it has
@@ -80,6 +85,15 @@ const (
 	Rule8Epoch
 	// Rule8Commit: decisions come from the topic only.
 	Rule8Commit
+	// Rule9Through: the commit row does not say what was purged.
+	Rule9Through
+	// Rule9First: the purge goes out before the commit row that says so.
+	Rule9First
+	// Rule9Epoch: a former owner's purge counts: what it lies on is gone.
+	Rule9Epoch
+	// Rule9Resume: an owner that waited between recovering the table and its fence does
+	// not know that it did.
+	Rule9Resume
 	// CommitFirst: the commit row goes out in one flight with its rows, which may
 	// come before it.
 	CommitFirst

@@ -18,7 +18,9 @@
 //     all have. An owner that crashed with half a flight written is one that rests then.
 //   - An owner at work decides a batch, any verdict, and sends its commit row; after
 //     the ack rows, ids and decisions; it reads back, and answers; it heals.
-//   - Compaction keeps the last record of each key below any offset.
+//   - Compaction keeps the last record of each key below any offset; one that comes
+//     later takes what was purged.
+//   - An owner purges the drop rows that it may.
 //   - A node reads one record; asks for the end; hears the answer, later.
 //   - A stranger writes a tombstone.
 //
@@ -28,6 +30,8 @@
 //     counts for nothing, while an owner has not healed it: min.compaction.lag.ms is
 //     longer than healing takes (checker.healed). A time without an owner that is longer
 //     than the lag, with something to heal, is outside; owners report it.
+//   - What was purged stays as a tombstone for longer than a node that begins from
+//     nothing needs to come to the end (delete.retention.ms; checker.expired).
 //   - What one producer sends in a flight to one topic arrives in that order
 //     (Config.AnyOrder: in any).
 //   - The log loses nothing that was acked.

@@ -16,6 +16,12 @@ import (
 func (c *checker) followerMoves(s *state) {
 	f := c.in.folds[s.follower.fold]
 	gap, need := f.NeedEnd()
+	if f.Outdated() {
+		c.move(s, func(n *state) (string, error) {
+			n.follower = follower{shown: n.follower.shown}
+			return "the node may have missed a drop, and begins from nothing", nil
+		})
+	}
 	switch {
 	case s.follower.waits:
 		c.move(s, func(n *state) (string, error) {

@@ -1,6 +1,8 @@
 package modelcheck
 
 import (
+	"fmt"
+
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/internal/fold"
@@ -70,7 +72,7 @@ func newInterned() *interned {
 
 func (in *interned) record(r codec.Record) recordID {
 	key, value := codec.EncodeRecord(r)
-	text := key + "\x00" + string(value)
+	text := key + "\x00" + string(value) + fmt.Sprint(codec.TableHeaders(r))
 	id, ok := in.recordIDs[text]
 	if !ok {
 		id = recordID(len(in.records))
@@ -139,6 +141,12 @@ func as(f *fold.Fold, r codec.Record, owner bool, without Rules) codec.Record {
 		r = withEpoch(r, f.Epoch())
 	}
 	switch r := r.(type) {
+	case codec.Purge:
+		if without.has(Rule9Epoch) && r.Epoch < f.Epoch() {
+			was, _ := f.Row(r.Name)
+			r.Epoch, r.Version = f.Epoch(), max(r.Version, was.Version) // gone is gone
+		}
+		return r
 	case codec.Row:
 		if without.has(Rule4Held) {
 			r.Version = min(r.Version, f.Version())
@@ -148,6 +156,9 @@ func as(f *fold.Fold, r codec.Record, owner bool, without Rules) codec.Record {
 		again := *r
 		if without.has(Rule4Content) && !owner || without.has(Rule6Named) && r.Epoch < f.Epoch() {
 			again.Rows, again.IDs = nil, nil
+		}
+		if without.has(Rule9Through) {
+			again.PurgedThrough = 0
 		}
 		return &again
 	}
@@ -181,6 +192,13 @@ func (in *interned) end(id foldID, gap int, end offset) foldID {
 		in.ended[key] = next
 	}
 	return next
+}
+
+// resume tells a fold that it may have waited.
+func (in *interned) resume(id foldID) foldID {
+	f := in.folds[id].Clone()
+	f.Resume()
+	return in.fold(f)
 }
 
 // flight gives what follows a commit row.

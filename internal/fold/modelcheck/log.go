@@ -22,7 +22,9 @@ func (c *checker) write(s *state, id recordID) (offset, error) {
 	case *codec.Fence:
 		s.epoch = max(s.epoch, int8(fold.FenceEpoch(r, int64(at))))
 	case codec.Row:
-		counts = int8(r.Epoch) >= s.epoch
+		counts = int8(r.Epoch) >= s.epoch && !c.oldCopy(s, r.Key(), r.Epoch, r.Version)
+	case codec.Purge:
+		counts = int8(r.Epoch) >= s.epoch && !c.oldCopy(s, r.Key(), r.Epoch, r.Version)
 	case *codec.IDs:
 		counts = int8(r.Epoch) >= s.epoch
 	case *codec.Commit:
@@ -35,6 +37,17 @@ func (c *checker) write(s *state, id recordID) (offset, error) {
 	s.log = append(s.log, entry{at, id, counts})
 	s.fresh = c.in.add(s.fresh, at, id, false, c.cfg.Without)
 	return at, err
+}
+
+// oldCopy reports whether a row that counts lies before in the log and comes after.
+func (c *checker) oldCopy(s *state, key string, epoch viewkeeper.Epoch, version viewkeeper.Version) bool {
+	for _, e := range s.log {
+		if r, ok := c.in.records[e.record].(codec.Row); ok && e.counts && r.Key() == key &&
+			(r.Epoch > epoch || r.Epoch == epoch && r.Version > version) {
+			return true
+		}
+	}
+	return false
 }
 
 // decide takes a commit row that counts into the truth.
@@ -87,6 +100,33 @@ func (c *checker) compacted(log []entry, below offset) []entry {
 	left := make([]entry, 0, len(log))
 	for _, e := range log {
 		if e.at >= below || last[c.in.records[e.record].Key()] == e.at {
+			left = append(left, e)
+		}
+	}
+	if len(left) == len(log) {
+		return nil
+	}
+	return left
+}
+
+// expired gives what is left when what is purged, and lies over nothing any more, is
+// removed as well, and nothing when that is all.
+//
+// THE ASSUMPTION OF RULE 9: delete.retention.ms is longer than it takes a node that
+// begins with nothing to come to the end.
+func (c *checker) expired(s *state, below offset) []entry {
+	log := s.log
+	if left := c.compacted(log, below); left != nil {
+		log = left
+	}
+	if f := c.in.folds[s.follower.fold]; f.Next() > 0 && !f.Resumed() {
+		return nil
+	}
+	var left []entry
+	for _, e := range log {
+		_, purge := c.in.records[e.record].(codec.Purge)
+		_, tombstone := c.in.records[e.record].(codec.Tombstone)
+		if e.at >= below || !purge && !tombstone {
 			left = append(left, e)
 		}
 	}
@@ -173,15 +213,13 @@ func rowOf(text string, version viewkeeper.Version) (viewkeeper.Row, bool) {
 	return r, true
 }
 
-// picture says what a catalog is, whoever wrote it. A drop is told by its version, but
-// not whether its row is still there.
+// picture says what a catalog is, whoever wrote it, and whether or not drop rows are
+// still there.
 func picture(version viewkeeper.Version, rows []viewkeeper.Row) string {
 	var out []string
 	for _, r := range rows {
 		if r.Live() {
 			out = append(out, fmt.Sprintf("%s@%d %s", r.Name.View, r.Version, r.Definition.SQL))
-		} else if r.Version > 0 {
-			out = append(out, fmt.Sprintf("%s@%d dropped", r.Name.View, r.Version))
 		}
 	}
 	slices.Sort(out)

@@ -36,10 +36,15 @@ func TestEachRuleIsNeeded(t *testing.T) {
 		{"7 an end asked for before the gap", Rule7Again, healedRow},
 		{"8 the later decision counts", Rule8Epoch, fourCommits},
 		{"8 decisions from the topic only", Rule8Commit, twoOwners},
+		{"9 away and not told", Rule9Through, away},
+		{"9 purged before it is said", Rule9First, slept},
+		{"9 slept before the fence", Rule9Resume, slept},
+		{"9 purge of a former owner", Rule9Epoch, late},
 	} {
 		t.Run(m.story, func(t *testing.T) {
 			cfg := m.cfg
 			cfg.Without = m.rule
+			cfg.Most = 400_000
 			r := Check(cfg)
 			if !r.Found() {
 				t.Fatalf("%v", r)

@@ -46,12 +46,19 @@ func (c *checker) ownerMoves(s *state, k int) {
 		return
 	}
 	if int(s.commits) < c.cfg.Commits {
-		for _, b := range c.cfg.Batches {
+		batches := c.cfg.Batches
+		if len(c.cfg.Script) > 0 {
+			batches = c.cfg.Script[s.commits]
+		}
+		for _, b := range batches {
 			c.move(s, func(n *state) (string, error) { return c.commit(n, k, b) })
 		}
 	}
 	if c.in.spoiled[o.fold] {
 		c.move(s, func(n *state) (string, error) { return c.heal(n, k) })
+	}
+	if int(s.purges) < c.cfg.Purges {
+		c.move(s, func(n *state) (string, error) { return c.purge(n, k) })
 	}
 }
 
@@ -79,8 +86,9 @@ func (c *checker) recover(s *state, k int) (string, error) {
 	for _, e := range s.log {
 		o.fold = c.in.add(o.fold, e.at, e.record, true, c.cfg.Without)
 	}
-	gap, _ := c.in.folds[o.fold].NeedEnd()
-	o.fold = c.in.end(o.fold, gap, s.end)
+	if !c.cfg.Without.has(Rule9Resume) {
+		o.fold = c.in.resume(o.fold)
+	}
 	o.place = recovered
 	return name(k) + " begins and recovers the table", c.check(s, k)
 }
@@ -223,6 +231,9 @@ func (c *checker) acked(o *owner) {
 			o.flight, o.table, o.decisions = rowsAndDecisions, next.table, c.said(commit.Decisions)
 		case rowsAndDecisions:
 			o.open = append(slices.Clone(o.open), batch{o.written, o.commit})
+		case purgeRow:
+			o.last = o.commit
+			o.flight, o.table, o.then = purging, o.then, nil
 		case completion, healing:
 			o.healedTo = o.written
 		}
@@ -316,10 +327,16 @@ func (c *checker) mustHeal(w fold.Written, o *owner) bool {
 // readWhile reads record by record, and reports whether the owner still is one.
 func (c *checker) readWhile(s *state, k int, more func(*fold.Fold) bool) bool {
 	o := &s.owners[k]
+	if gap, need := c.in.folds[o.fold].NeedEnd(); need {
+		o.fold = c.in.end(o.fold, gap, s.end)
+	}
 	for _, e := range s.log {
 		f := c.in.folds[o.fold]
 		if int64(e.at) < f.Next() {
 			continue
+		}
+		if f.Outdated() {
+			return false
 		}
 		if !more(f) {
 			break
@@ -334,7 +351,7 @@ func (c *checker) readWhile(s *state, k int, more func(*fold.Fold) bool) bool {
 			o.fold = c.in.end(o.fold, gap, s.end)
 		}
 	}
-	return !more(c.in.folds[o.fold])
+	return !more(c.in.folds[o.fold]) && !c.in.folds[o.fold].Outdated()
 }
 
 // answers checks that an answer is what counts.
@@ -403,4 +420,29 @@ func (c *checker) heal(s *state, k int) (string, error) {
 	}
 	c.send(o, healing, c.in.folds[o.fold].Clone().Heal(viewkeeper.Epoch(o.epoch)), nil)
 	return c.label("%s heals%v", name(k), o), nil
+}
+
+// purge is rule 9: the commit row that says so, and then the purge.
+func (c *checker) purge(s *state, k int) (string, error) {
+	o := &s.owners[k]
+	w := o.wrote()
+	f := c.in.folds[o.fold]
+	// What is not read yet may as well be.
+	if !w.MayHeal(f) && !c.readWhile(s, k, func(f *fold.Fold) bool { return !w.MayHeal(f) }) {
+		return "", nil
+	}
+	commit, list := c.in.folds[o.fold].Purge(viewkeeper.Epoch(o.epoch), int64(s.end), 100)
+	if len(list) == 0 {
+		return "", nil
+	}
+	s.purges++
+	o.commit = c.in.record(commit)
+	o.flight, o.table, o.then = purgeRow, []recordID{o.commit}, nil
+	for _, r := range list {
+		o.then = append(o.then, c.in.record(r))
+	}
+	if c.cfg.Without.has(Rule9First) {
+		o.table, o.then = o.then, o.table
+	}
+	return c.label("%s is to write the %v", name(k), c.in.record(list[0])), nil
 }

@@ -43,6 +43,8 @@ const (
 	firstCommitRow // which is acked, and must be read back
 	rowsAndDecisions
 	healing
+	purgeRow // the commit row that says what is purged
+	purging
 )
 
 type owner struct {
@@ -61,7 +63,8 @@ type owner struct {
 	flight    flight
 	table     []recordID
 	decisions []said
-	commit    recordID // what the flight is about
+	commit    recordID   // what the flight is about
+	then      []recordID // what follows a purgeRow
 	// What is acked and not yet answered.
 	open []batch
 }
@@ -90,7 +93,7 @@ type state struct {
 	owners    []owner
 	follower  follower
 
-	commits, compactions, strangers int8 // how many there were
+	commits, compactions, strangers, purges, expiries int8 // how many there were
 
 	// Ground truth.
 
@@ -135,7 +138,7 @@ func (s *state) append(b []byte) []byte {
 		}
 	}
 	saidAll(s.decisions)
-	n(int(s.committed), int(s.commits), int(s.compactions), int(s.strangers), int(s.epoch), int(s.lag), len(s.truth))
+	n(int(s.committed), int(s.commits), int(s.compactions), int(s.strangers), int(s.purges), int(s.expiries), int(s.epoch), int(s.lag), len(s.truth))
 	for _, t := range s.truth {
 		n(int(t))
 	}
@@ -149,6 +152,10 @@ func (s *state) append(b []byte) []byte {
 			n(int(r))
 		}
 		saidAll(o.decisions)
+		n(len(o.then))
+		for _, r := range o.then {
+			n(int(r))
+		}
 		n(len(o.open))
 		for _, w := range o.open {
 			n(int(w.last), int(w.commit))
