@@ -224,6 +224,9 @@ func gather(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 		for _, m := range f.GetMetric() {
 			name := f.GetName()
 			for _, l := range m.GetLabel() {
+				if l.GetValue() == "owner" && l.GetName() == "of" {
+					name += "of owner"
+				}
 				if l.GetName() == "reason" || l.GetName() == "why" {
 					name += "{" + l.GetValue() + "}"
 				}

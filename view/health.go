@@ -288,8 +288,15 @@ func (n *Node) topicFaults(to map[string]string) {
 	}
 }
 
-// commonFaults adds what is wrong whether the node serves or not.
+// commonFaults adds what is wrong whether the node serves or not, with the node or with
+// an owner.
 func (n *Node) commonFaults(a *assessment, now time.Time) {
+	n.ownFaults(a, now)
+	n.ownersFaults(a, now)
+}
+
+// ownFaults adds what is wrong whether the node serves or not.
+func (n *Node) ownFaults(a *assessment, now time.Time) {
 	h := &n.health
 	var light []string
 	for _, p := range h.problems {
@@ -302,25 +309,10 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 	}
 	maps.Copy(a.degraded, h.outside)
 	n.partFaults(a, now)
-	for code, detail := range h.ownOwner {
-		if _, ok := a.degraded[code]; !ok && a.reasons[code] == "" {
-			a.degraded[code] = "this process as an owner: " + detail
-			a.theirs[code] = true
-		}
-	}
 	if h.copyErr != nil {
 		a.degraded[viewkeeper.ReasonCopyFailed] = "this node's copy of the table is not written, so that it could not start without Kafka: " + h.copyErr.Error()
 	}
 	s := n.accepted
-	noOwner := s == nil || now.Sub(n.ownerSeen()) > n.time.noOwner
-	if b := n.fleet.blockedOwner(now); b != nil && noOwner {
-		for code, detail := range b.Reasons {
-			if _, ok := a.degraded[code]; !ok && a.reasons[code] == "" {
-				a.degraded[code] = "the process " + b.Node + ", which is to own the catalog, says: " + detail
-				a.theirs[code] = true
-			}
-		}
-	}
 	if s == nil {
 		return
 	}
@@ -328,15 +320,7 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 	if owner, theirs := ownersBase(s); theirs != "" && theirs != own {
 		a.degraded[viewkeeper.ReasonBaseDiffers] = fmt.Sprintf("this node's base is %s, the owner %s judges over %s; give all the same base", short(own), owner, short(theirs))
 	}
-	if hb := s.fold.Heartbeat(); hb != nil {
-		for code, detail := range hb.Reasons {
-			if _, ok := a.degraded[code]; !ok {
-				a.degraded[code] = "the owner " + hb.Owner + " says: " + detail
-				a.theirs[code] = true
-			}
-		}
-	}
-	if h.down.IsZero() && h.pingErr == nil && h.replaced == nil && !s.fold.Collecting() && noOwner {
+	if h.down.IsZero() && h.pingErr == nil && h.replaced == nil && !s.fold.Collecting() && n.noOwner(now) {
 		a.degraded[viewkeeper.ReasonNoOwner] = "no owner has said that it lives" + n.lastOwner(now) + "; statements are not decided until one does"
 	}
 	if c := s.fold.Commit(); c != nil && h.definitionsID != "" && c.DefinitionsTopic != "" && c.DefinitionsTopic != h.definitionsID {
@@ -356,6 +340,34 @@ func (n *Node) commonFaults(a *assessment, now time.Time) {
 	}
 	if differs := n.fleet.differs(n.cfg.NodeID, f.Version(), n.digestsLocked().rows, now); differs != "" {
 		a.degraded[viewkeeper.ReasonDigestDiffers] = fmt.Sprintf("at version %d the node %s has other rows than this one", f.Version(), differs)
+	}
+}
+
+// noOwner reports whether no owner has been seen for a while.
+func (n *Node) noOwner(now time.Time) bool {
+	return n.accepted == nil || now.Sub(n.ownerSeen()) > n.time.noOwner
+}
+
+// ownersFaults adds what is wrong with owners, and not with the node: the one in this
+// process, one that may not own the catalog, the one that does.
+func (n *Node) ownersFaults(a *assessment, now time.Time) {
+	say := func(reasons map[string]string, who string) {
+		for code, detail := range reasons {
+			if _, ok := a.degraded[code]; !ok && a.reasons[code] == "" {
+				a.degraded[code] = who + ": " + detail
+				a.theirs[code] = true
+			}
+		}
+	}
+	say(n.health.ownOwner, "this process as an owner")
+	if b := n.fleet.blockedOwner(now); b != nil && n.noOwner(now) {
+		say(b.Reasons, "the process "+b.Node+", which is to own the catalog, says")
+	}
+	if n.accepted == nil {
+		return
+	}
+	if hb := n.accepted.fold.Heartbeat(); hb != nil {
+		say(hb.Reasons, "the owner "+hb.Owner+" says")
 	}
 }
 

@@ -24,7 +24,7 @@ func newHealthCollector(n *Node, labels prometheus.Labels) *healthCollector {
 		ready:    desc("ready", "1 when the node is ready."),
 		stale:    desc("stale_seconds", "Age of what is served; 0 when it is current."),
 		count:    desc("degraded_reasons", "Number of things that are wrong with the node."),
-		degraded: desc("degraded", "1 for each reason that is wrong with the node, 0 for the others.", "reason"),
+		degraded: desc("degraded", "1 for each reason that is wrong, 0 for the others, of the node or, as it is told, of an owner.", "reason", "of"),
 		notReady: desc("not_ready", "1 for each reason for which the node is not ready, 0 for the others.", "reason"),
 	}
 }
@@ -47,7 +47,8 @@ func (c *healthCollector) Collect(to chan<- prometheus.Metric) {
 	gauge(c.count, float64(len(a.degraded)))
 	for _, code := range viewkeeper.Reasons() {
 		_, is := a.degraded[code]
-		gauge(c.degraded, bit(is), code)
+		gauge(c.degraded, bit(is && !a.theirs[code]), code, "node")
+		gauge(c.degraded, bit(is && a.theirs[code]), code, "owner")
 		_, is = a.reasons[code]
 		gauge(c.notReady, bit(is), code)
 	}

@@ -114,6 +114,8 @@ func TestWhatTheOwnerHasIsShown(t *testing.T) {
 	cfg := config(t, b.Addr(), "n1")
 	log := &logLines{}
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	numbers := prometheus.NewPedanticRegistry()
+	cfg.Registerer = numbers
 	clocks := fast()
 	clocks.noOwner = time.Hour
 	n := run(t, cfg, clocks)
@@ -131,6 +133,16 @@ func TestWhatTheOwnerHasIsShown(t *testing.T) {
 	} {
 		if d[code] != want {
 			t.Errorf("%s: %q, want %q", code, d[code], want)
+		}
+	}
+	// Nor is it counted as the node's: one fault of an owner is not one of each node.
+	values := gather(t, numbers)
+	for name, want := range map[string]float64{
+		"viewkeeper_degraded{TABLE_BEHIND}": 0, "viewkeeper_degradedof owner{TABLE_BEHIND}": 1,
+		"viewkeeper_degraded{ENGINE_DOWN}": 1, "viewkeeper_degradedof owner{ENGINE_DOWN}": 0,
+	} {
+		if is, ok := values[name]; !ok || is != want {
+			t.Errorf("%s is %v, want %v", name, is, want)
 		}
 	}
 	// Who has it says it in the log.

@@ -80,7 +80,7 @@ func metricsList(text io.Reader) string {
 		fmt.Fprint(&out, name)
 		for _, l := range slices.Sorted(maps.Keys(found[name])) {
 			fmt.Fprint(&out, " ", l)
-			if slices.Contains([]string{"why", "engine", "state"}, l) {
+			if slices.Contains([]string{"why", "engine", "state", "of"}, l) {
 				fmt.Fprint(&out, "=", strings.Join(slices.Sorted(maps.Keys(found[name][l])), "|"))
 			}
 		}

@@ -129,7 +129,7 @@ func TestBrokersAway(t *testing.T) {
 	shows(t, node, "/readyz", http.StatusServiceUnavailable, `"reasons":["STALE"]`, `"degraded":["KAFKA_AWAY"]`, "the brokers ", "becomes ready again by itself")
 	shows(t, owner, "/readyz", http.StatusServiceUnavailable, `"reasons":["KAFKA_AWAY"]`)
 	shows(t, owner, "/v1/status", http.StatusOK, `"ready":false`, viewkeeper.ReasonKafkaAway)
-	gauge(t, node, "viewkeeper_degraded", []string{`reason="KAFKA_AWAY"`}, 1)
+	gauge(t, node, "viewkeeper_degraded", []string{`reason="KAFKA_AWAY"`, `of="node"`}, 1)
 	gauge(t, node, "viewkeeper_not_ready", []string{`reason="STALE"`}, 1)
 	gauge(t, node, "viewkeeper_ready", nil, 0)
 	gauge(t, owner, "viewkeeper_processor_reason", []string{`reason="KAFKA_AWAY"`}, 1)

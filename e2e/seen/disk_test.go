@@ -34,7 +34,7 @@ func TestDiskFull(t *testing.T) {
 	})
 	shows(t, node, "/readyz", http.StatusOK, `"ready":true`, viewkeeper.ReasonDataDir, "the history index can't go on", "make room in the data directory")
 	shows(t, node, "/livez", http.StatusOK)
-	gauge(t, node, "viewkeeper_degraded", []string{`reason="DATA_DIR_FAILED"`}, 1)
+	gauge(t, node, "viewkeeper_degraded", []string{`reason="DATA_DIR_FAILED"`, `of="node"`}, 1)
 	node.WantRows("SELECT a FROM v0", d.Version, fmt.Sprint(1+i), fmt.Sprint(2+i))
 	d = node.Statement("CREATE VIEW while_full AS SELECT 1 AS n")
 

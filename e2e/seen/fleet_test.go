@@ -33,7 +33,7 @@ func TestFromAnyNode(t *testing.T) {
 	gauge(t, n1, "viewkeeper_fleet_broken", nil, 1)
 	gauge(t, n1, "viewkeeper_fleet_nodes", nil, 2)
 	gauge(t, n1, "viewkeeper_fleet_lagging", nil, 0)
-	gauge(t, n1, "viewkeeper_degraded", []string{`reason="BASE_DIFFERS"`}, 0)
+	gauge(t, n1, "viewkeeper_degraded", []string{`reason="BASE_DIFFERS"`, `of="node"`}, 0)
 	n1.WantRows("SELECT node, base_differs, broken, lag, digest_differs, lagging FROM vk.nodes ORDER BY node", d.Version,
 		"n1false 0 0 false false", "n2true 1 0 false false")
 	for _, door := range [][]string{{"--server", n1.HTTP}, {"--brokers", f.Brokers, "--catalog", f.Catalog}} {

@@ -131,10 +131,22 @@ func TestRulesAskForWhatThereIs(t *testing.T) {
 			}
 			for _, name := range named {
 				used = append(used, all[name])
-				for _, m := range sel.LabelMatchers {
-					if m.Name != labels.MetricName {
+			}
+			for _, m := range sel.LabelMatchers {
+				if m.Name == labels.MetricName {
+					continue
+				}
+				// One that excludes a value may be of some of the metrics only.
+				excludes := m.Type == labels.MatchNotEqual || m.Type == labels.MatchNotRegexp
+				known := false
+				for _, name := range named {
+					if _, has := all[name][m.Name]; has || !excludes {
 						knows(t, r.Alert, name, all[name], m)
+						known = true
 					}
+				}
+				if !known {
+					t.Errorf("%s excludes a %s, which nothing in it has", r.Alert, m.Name)
 				}
 			}
 			return nil
