@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/e2e/internal/fleet"
 )
 
@@ -24,10 +25,10 @@ func TestRecreatedTopics(t *testing.T) {
 		of   func(was []*sarama.ConsumerMessage) []*sarama.ConsumerMessage
 	}{
 		{"emptied", func([]*sarama.ConsumerMessage) []*sarama.ConsumerMessage { return nil }},
-		{"shorter", func(was []*sarama.ConsumerMessage) []*sarama.ConsumerMessage { return was[:len(was)/2] }},
+		{"shorter", older},
 		{"longer", func(was []*sarama.ConsumerMessage) (out []*sarama.ConsumerMessage) {
 			for len(out) < 2*len(was)+20 {
-				out = append(out, was[:len(was)/2]...)
+				out = append(out, older(was)...)
 			}
 			return out
 		}},
@@ -43,8 +44,15 @@ func TestRecreatedTopics(t *testing.T) {
 				w.Launch("owner", "owner")
 				for i := range 6 {
 					w.emit("accepted", fmt.Sprintf("CREATE VIEW v%d AS SELECT a + %d AS a FROM t", i, i))
+					w.decided(n)
 				}
-				w.decided(n)
+				fleet.Eventually(t, "the last offset is committed", func() error {
+					offset, _, err := w.admin.Committed(w.ctx, string(w.topics.Group()), w.topics.Definitions())
+					if err == nil && offset != 6 {
+						err = fmt.Errorf("it is %d", offset)
+					}
+					return err
+				})
 				fleet.Eventually(t, "all topics have something", func() error {
 					for _, name := range w.topics.All() {
 						if len(w.read(name)) < 2 {
@@ -60,6 +68,17 @@ func TestRecreatedTopics(t *testing.T) {
 			})
 		}
 	}
+}
+
+// older is what a topic had before the last statement, as an old backup would: half of
+// it, or of the table all before its commit row.
+func older(was []*sarama.ConsumerMessage) []*sarama.ConsumerMessage {
+	for i, m := range was {
+		if c, ok := codec.DecodeRecord(string(m.Key), m.Value).(*codec.Commit); ok && c.Version == 6 {
+			return was[:i]
+		}
+	}
+	return was[:len(was)/2]
 }
 
 // remake deletes a topic and makes it anew with these records.
@@ -127,6 +146,8 @@ func afterDefinitions(w *world, empty bool) {
 		return
 	}
 	w.Viewkeeper("topics", "adopt", "--brokers", w.Tools.Brokers, "--catalog", w.Catalog)
+	w.log(w.Procs["other"], "took over")
+	w.owner(n, "", "owner")
 	d := n.Statement("CREATE VIEW after AS SELECT a FROM v5")
 	if d.Version <= 6 {
 		w.t.Errorf("version %d comes again", d.Version)
