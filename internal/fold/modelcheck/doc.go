@@ -51,5 +51,6 @@
 // read goes on until it asks something or compaction comes; an owner reads when that
 // changes what it does. Neither leaves anything out: what was moved commutes.
 //
-// The mutations take one rule out each (Rules); their stories are in testdata.
+// The mutations take one rule out each (Rules); their stories are in testdata, and the
+// bounds and what came of it in DESIGN.md.
 package modelcheck

@@ -2,6 +2,7 @@ package modelcheck
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
@@ -83,6 +84,8 @@ func (c *checker) look(s *state) error {
 	return nil
 }
 
+var versions = regexp.MustCompile(`@\d+`)
+
 // shows checks that a fold which shows something shows the catalog as it was at some
 // version.
 func (c *checker) shows(s *state, id foldID, who string) error {
@@ -91,7 +94,12 @@ func (c *checker) shows(s *state, id foldID, who string) error {
 	if v > len(s.truth) {
 		return fmt.Errorf("%s shows version %d, and %d are decided", who, v, len(s.truth))
 	}
-	if got, want := c.in.pictures[id], c.catalogAt(s.truth[:v]); got != want {
+	got, want := c.in.pictures[id], c.catalogAt(s.truth[:v])
+	if c.cfg.Without.has(Rule4Held) {
+		// It read rows as if they were of the version that it had.
+		got, want = versions.ReplaceAllString(got, ""), versions.ReplaceAllString(want, "")
+	}
+	if got != want {
 		return fmt.Errorf("%s shows\n  %s\nand the catalog is\n  %s", who, got, want)
 	}
 	return nil
