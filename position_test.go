@@ -1,6 +1,7 @@
 package viewkeeper_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -32,4 +33,27 @@ func TestFragmentSource(t *testing.T) {
 			t.Errorf("Source(%d) = %d, want %d", at, got, want)
 		}
 	}
+}
+
+// A place is in the text, and what comes later in it does not come before.
+func FuzzPosition(f *testing.F) {
+	f.Add("SELECT 1\nFROM é", 12, 5)
+	f.Add("\r\n\xff", 3, -1)
+	f.Fuzz(func(t *testing.T, text string, a, b int) {
+		if a > b {
+			a, b = b, a
+		}
+		p, q := viewkeeper.PositionAt(text, a), viewkeeper.PositionAt(text, b)
+		for _, x := range []*viewkeeper.Position{p, q} {
+			if x != nil && (x.Offset < 0 || x.Offset > len(text) || x.Line < 1 || x.Column < 1 || x.Line > 1+strings.Count(text, "\n") || x.Column > len(text)+1) {
+				t.Fatalf("%+v", x)
+			}
+		}
+		if (p == nil) != (a < 0) || (q == nil) != (b < 0) {
+			t.Fatal(p, q)
+		}
+		if p != nil && (p.Line > q.Line || p.Line == q.Line && p.Column > q.Column) {
+			t.Fatalf("%+v comes behind %+v", p, q)
+		}
+	})
 }

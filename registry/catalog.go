@@ -56,6 +56,13 @@ func CatalogAt(f *Factory, options CatalogOptions) *Catalog {
 	return &Catalog{base: f.base, options: options, current: f}
 }
 
+// CatalogOn is CatalogAt over a base of the caller's, which must hold the same as the
+// factory's: with a planner of its own a check waits for no build, and no build for a
+// check.
+func CatalogOn(base *Base, f *Factory, options CatalogOptions) *Catalog {
+	return &Catalog{base: base, options: options, current: f}
+}
+
 // Judge decides a submission, and when it is accepted makes it part of the
 // catalog. It is total: whatever a user submits gets a decision. The error is the
 // engine's own trouble (not that of the statement) or the context's; then nothing

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
 	"github.com/viewkeeper/viewkeeper/registry"
+	"github.com/viewkeeper/viewkeeper/registry/duckdb/engine"
 	"github.com/viewkeeper/viewkeeper/server"
 	"github.com/viewkeeper/viewkeeper/view"
 )
@@ -58,28 +58,56 @@ func (n nodeDoor) Watch(ctx context.Context, from viewkeeper.Version, send func(
 	return n.Node.Watch(ctx, from, func(e view.Event) error { return send(server.Event(e)) })
 }
 
-// checker judges over the node's own catalog, with the node's planner: builds and
-// checks take turns in it. The catalog of one factory is kept for the next check,
-// which then finds the planner as it left it.
+// checker judges over the node's own catalog, with a planner of its own that is
+// started for the first check: what is checked may hang or kill its engine, and no
+// build and no statement waits for that. The catalog of one factory is kept for the
+// next check, which then finds the planner as it left it.
 type checker struct {
-	node *view.Node
+	node  *view.Node
+	start func(context.Context) (*engine.Planner, *registry.Base, error)
 
-	mu      sync.Mutex
+	turn    chan struct{} // held by the one check that is under way
+	planner *engine.Planner
+	base    *registry.Base
 	of      *registry.Factory
 	catalog *registry.Catalog
 }
 
+func newChecker(start func(context.Context) (*engine.Planner, *registry.Base, error)) *checker {
+	return &checker{start: start, turn: make(chan struct{}, 1)}
+}
+
 func (c *checker) Check(ctx context.Context, sub viewkeeper.Submission) (viewkeeper.Decision, viewkeeper.Version, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return viewkeeper.Decision{}, 0, ctx.Err()
+	}
+	if c.planner == nil {
+		var err error
+		// A client that goes does not end the engine for the next one.
+		if c.planner, c.base, err = c.start(context.WithoutCancel(ctx)); err != nil {
+			return viewkeeper.Decision{}, 0, err
+		}
+	}
 	f := c.node.Current()
 	if c.of != f {
 		st := c.node.Status()
-		c.of, c.catalog = f, registry.CatalogAt(f, registry.CatalogOptions{VersionBase: f.Version(), Owner: st.Owner, Epoch: st.Epoch})
+		c.of, c.catalog = f, registry.CatalogOn(c.base, f, registry.CatalogOptions{VersionBase: f.Version(), Owner: st.Owner, Epoch: st.Epoch})
 	}
 	out, err := c.catalog.Check(ctx, sub)
 	if err != nil {
 		return viewkeeper.Decision{}, 0, err
 	}
 	return out.Decision, f.Version(), nil
+}
+
+// close ends the engine. No check may come after it.
+func (c *checker) close() error {
+	c.turn <- struct{}{}
+	if c.planner == nil {
+		return nil
+	}
+	return c.planner.Close()
 }

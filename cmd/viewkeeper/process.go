@@ -162,10 +162,11 @@ func (o *owner) run(ctx context.Context) error {
 	return errors.Join(o.Run(ctx), o.planner.Close())
 }
 
-// node is the follower with its two engines and its door.
+// node is the follower with its engines and its door.
 type node struct {
 	*view.Node
 	planner  *engine.Planner
+	checks   *checker
 	serving  *engine.Server
 	emitter  *emitter
 	door     *server.Server
@@ -211,9 +212,13 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 		return nil, err
 	}
 	following.Store(n.Node)
+	n.checks = newChecker(func(ctx context.Context) (*engine.Planner, *registry.Base, error) {
+		return a.planner(ctx, spec.engine, nil) // what a check does to it is nobody else's trouble
+	})
+	n.checks.node = n.Node
 	down.tell(func(detail string) { n.SetDegraded(viewkeeper.ReasonEngineDown, detail) })
 	door := server.Config{
-		Node: nodeDoor{n.Node}, Engine: engineDoor{n.serving}, Checker: &checker{node: n.Node},
+		Node: nodeDoor{n.Node}, Engine: engineDoor{n.serving}, Checker: n.checks,
 		Limits: a.sizes(), QueryTimeout: a.QueryTimeout, MaxQueries: a.MaxQueries, Settings: a.settingRows(), Metrics: spec.metrics, Log: spec.log,
 	}
 	if !a.ReadOnly {
@@ -253,6 +258,9 @@ func (n *node) close() error {
 	}
 	if n.serving != nil {
 		errs = append(errs, n.serving.Close())
+	}
+	if n.checks != nil {
+		errs = append(errs, n.checks.close())
 	}
 	if n.planner != nil {
 		errs = append(errs, n.planner.Close())
