@@ -33,6 +33,17 @@ func (r *running) recordsRead() int {
 	return int(r.metric("viewkeeper_table_records_total"))
 }
 
+// hasRead waits until the node has read so many records of the table from Kafka, and
+// wants it to read no more.
+func (r *running) hasRead(want int, what string) {
+	r.t.Helper()
+	r.until(what, func() bool { return r.recordsRead() >= want })
+	r.copied()
+	if got := r.recordsRead(); got != want {
+		r.t.Errorf("%d records were read, and %d are new: %s", got, want, what)
+	}
+}
+
 // metric sums a metric over its labels.
 func (r *running) metric(name string) float64 {
 	r.t.Helper()
@@ -71,6 +82,20 @@ func stopped(t *testing.T, addr, dir string, o *owner) {
 	n.ready()
 	n.version(o.version)
 	n.whole()
+	a, err := settings(t, addr).OpenAdmin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	end, err := a.EndOffset(t.Context(), topics.Table())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.until("the table's end", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.accepted.fold.Next() == end
+	})
 	n.stop()
 	if m, _, err := tablecopy.Read(tablecopy.Dir(dir)); err != nil || m.Version != o.version {
 		t.Fatalf("the copy: %+v, %v", m, err)
@@ -141,10 +166,7 @@ func TestARestartReadsOnlyWhatIsNew(t *testing.T) {
 	n.ready()
 	n.version(o.version)
 	n.has("main.v", "main.x")
-	n.copied()
-	if got := n.recordsRead(); got != 4 {
-		t.Errorf("%d records were read, and 4 are new: two commit rows, two rows", got)
-	}
+	n.hasRead(4, "two commit rows, two rows")
 	if got := n.metric("viewkeeper_table_copy_loaded_records"); got != 4 {
 		t.Errorf("the copy had %v records: the fence, the commit row, two rows", got)
 	}
@@ -245,10 +267,7 @@ func TestStartWithoutKafka(t *testing.T) {
 	n.version(3)
 	n.until("the age 0", func() bool { return n.Status().StaleFor == 0 })
 	n.has("main.v", "main.w", "main.x")
-	n.copied()
-	if got := n.recordsRead(); got != 3 {
-		t.Errorf("%d records were read, and 3 are new: a fence, a commit row, a row", got)
-	}
+	n.hasRead(3, "a fence, a commit row, a row")
 	n.whole()
 	if got, complete, _ := n.page(DecisionQuery{Limit: 10}); len(got) != 3 || complete != 0 {
 		t.Errorf("%d decisions, complete from %d", len(got), complete)
@@ -340,9 +359,9 @@ func TestADamagedCopyIsReadAnew(t *testing.T) {
 		n := run(t, withCopy(t, b.Addr(), dir), fast())
 		n.ready()
 		n.has("main.v")
-		n.copied()
-		if read, discarded := n.recordsRead(), n.metric("viewkeeper_table_copy_discarded_total"); read != 3 || discarded != 1 {
-			t.Errorf("%s: %d records read, %v copies thrown away", what, read, discarded)
+		n.hasRead(3, "a fence, a commit row, a row")
+		if discarded := n.metric("viewkeeper_table_copy_discarded_total"); discarded != 1 {
+			t.Errorf("%s: %v copies thrown away", what, discarded)
 		}
 		n.stop()
 		if m, _, err := tablecopy.Read(tablecopy.Dir(dir)); err != nil || m.Version != 1 {
@@ -370,9 +389,9 @@ func TestACopyOfSomethingElse(t *testing.T) {
 		})
 		n := run(t, withCopy(t, b.Addr(), dir), fast())
 		n.ready()
-		n.copied()
-		if read, discarded := n.recordsRead(), n.metric("viewkeeper_table_copy_discarded_total"); read != 3 || discarded != 1 {
-			t.Errorf("%s: %d records read, %v copies thrown away", what, read, discarded)
+		n.hasRead(3, "a fence, a commit row, a row")
+		if discarded := n.metric("viewkeeper_table_copy_discarded_total"); discarded != 1 {
+			t.Errorf("%s: %v copies thrown away", what, discarded)
 		}
 		n.stop()
 		was, _, err := tablecopy.Read(tablecopy.Old(tablecopy.Dir(dir)))
