@@ -200,10 +200,10 @@ func (b *builder) gather() error {
 	for _, id := range s.IDs {
 		ids[id.Version] = id
 	}
+	// What the table knows stays known, also of statements that are lost: a fold that has
+	// read an id does not forget it before its slot comes round again.
 	for id := range b.known.Table.Fold.IDs {
-		if id.Version <= b.last { // what it did is there
-			ids[id.Version] = id
-		}
+		ids[id.Version] = id
 	}
 	slots := map[int]bool{}
 	for _, v := range slices.Sorted(maps.Keys(ids)) {
@@ -332,7 +332,7 @@ func (b *builder) lost(ctx context.Context, from, to int64) error {
 		b.plan.Report.Lost = append(b.plan.Report.Lost, Lost{s.Offset, b.base + viewkeeper.Version(s.Offset) + 1, s.ID, s.Key, s.SQL})
 	}
 	if n := len(b.plan.Report.Lost); n > 0 {
-		b.missing("%d statements from offset %d on were decided, and no decision of them is there; send them again if they are wanted", n, b.plan.Report.Lost[0].Offset)
+		b.missing("%d statements from offset %d on were decided, and no decision of them is there; send them again, with new ids, if they are wanted", n, b.plan.Report.Lost[0].Offset)
 	}
 	if gone > 0 {
 		b.missing("%d statements between the offsets %d and %d were decided, and neither a decision nor their text is there", gone, from, to-1)

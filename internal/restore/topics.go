@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -35,14 +36,18 @@ func (t *Topics) Look(ctx context.Context) (*Known, error) {
 	if ok && (of == "" || of == k.DefinitionsTopic) {
 		k.Committed = offset
 	}
-	if k.Table, err = t.Table(ctx); err != nil {
-		return nil, err
+	var table, decisions, nodes error
+	var all sync.WaitGroup
+	all.Go(func() { k.Table, table = t.Table(ctx) })
+	all.Go(func() { k.Decisions, decisions = t.decisions(ctx) })
+	all.Go(func() { k.Nodes, nodes = t.nodes(ctx) })
+	all.Wait()
+	for _, err := range []error{table, decisions, nodes} {
+		if err != nil {
+			return nil, err // one is enough to act on
+		}
 	}
-	if k.Decisions, err = t.decisions(ctx); err != nil {
-		return nil, err
-	}
-	k.Nodes, err = t.nodes(ctx)
-	return k, err
+	return k, nil
 }
 
 // Table reads the table.

@@ -23,7 +23,7 @@ import (
 )
 
 // patience is how long a test waits for anything. It is never reached by a good run.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // world is a catalog on an embedded broker, with a real owner and a real node.
 type world struct {
@@ -287,6 +287,10 @@ func (w *world) rows() map[string]string {
 	w.t.Helper()
 	t, err := w.topics.Table(w.ctx)
 	w.must(err)
+	return live(t)
+}
+
+func live(t *restore.Table) map[string]string {
 	out := map[string]string{}
 	for _, r := range t.Fold.Rows() {
 		if r.Live() {
