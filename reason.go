@@ -18,6 +18,7 @@ func reasonList() []reason {
 		{ReasonTopicRecreated, "the table: viewkeeper restore; the definitions topic: viewkeeper topics adopt"},
 		{ReasonTableBehind, "stop the owners and put the table back with viewkeeper restore"},
 		{ReasonTableTruncated, "correct the topic's cleanup.policy, make the table anew and put it back with viewkeeper restore"},
+		{ReasonTableDamaged, "put the table back with viewkeeper restore; without arguments it says what each source would give"},
 		{ReasonStatementsLost, "correct the topic's cleanup.policy, compare with what was sent, and send again what is missing"},
 		{ReasonNoOwner, "start an owner; look at the log and /readyz of those that run"},
 		{ReasonNoOwnerAtEnd, "start an owner: its first record is a new end"},

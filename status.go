@@ -70,6 +70,7 @@ const (
 	ReasonTopicRecreated = "TOPIC_RECREATED" // a topic is not the one known
 	ReasonTableBehind    = "TABLE_BEHIND"    // a committed offset lies beyond the commit row
 	ReasonTableTruncated = "TABLE_TRUNCATED" // the table's beginning was deleted
+	ReasonTableDamaged   = "TABLE_DAMAGED"   // definitions are missing from the table, or are others
 	ReasonStatementsLost = "STATEMENTS_LOST" // input vanished before it was judged
 	ReasonNoOwner        = "NO_OWNER"        // no live owner
 	ReasonNoOwnerAtEnd   = "NO_OWNER_AT_TABLE_END"

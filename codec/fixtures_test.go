@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -95,9 +96,21 @@ func TestFormat1IsReadAndWrittenBack(t *testing.T) {
 			t.Errorf("%s is written back as %s %s", file, key, again)
 		}
 	}
+	summed := *samples()["commit.json"].(*Commit)
+	summed.Live = &LiveSum{Version: 42, Sum: "0123456789abcdef"}
+	_, value := EncodeRecord(&summed)
+	missing(t, "format1", "commit_live.json", value)
+	value = fixture(t, "format1", "commit_live.json")
+	if got := DecodeRecord(KeyCommit, value); !reflect.DeepEqual(got, &summed) || encoded(got) != string(value) {
+		t.Errorf("commit_live.json:\n got %+v\nwant %+v", got, &summed)
+	}
+	if h := HashRow(summed.Rows[0]); fmt.Sprintf("%016x", h) != "e0b9659bdbf37e65" {
+		t.Errorf("the hash of a row is %016x", h)
+	}
+
 	want := sampleDecision()
 	missing(t, "format1", "decision.json", EncodeDecision(want).Value)
-	value := fixture(t, "format1", "decision.json")
+	value = fixture(t, "format1", "decision.json")
 	got, err := DecodeDecision(value)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("the decision: %v\n got %+v\nwant %+v", err, got, want)

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"time"
@@ -52,9 +54,33 @@ type Commit struct {
 	Rows []viewkeeper.Row
 	// IDs are the batch's statement ids, those that producers gave.
 	IDs []ID
+	// Live sums up the definitions that the catalog has after the batch, so that one that
+	// the table has lost is missed. Nil when it is not said.
+	Live *LiveSum
 
 	Format int
 	Extra  map[string]json.RawMessage
+}
+
+// LiveSum is a sum over the definitions that the catalog has at a version. One of
+// another version than its commit row's was left there by a program that does not know
+// of it, and says nothing.
+type LiveSum struct {
+	Version viewkeeper.Version `json:"version"`
+	// Sum is sixteen hexadecimal digits: of each live row's [HashRow], the sum modulo 2^64.
+	Sum string `json:"sum"`
+}
+
+// HashRow is what a row adds to a LiveSum: the first eight bytes of the SHA-256 of the
+// JSON list of its version, name, kind, sql, comment and id; 0 for a drop. These are all
+// for ever: a field that is added later is not summed, or programs would not agree.
+func HashRow(r viewkeeper.Row) uint64 {
+	if !r.Live() {
+		return 0
+	}
+	d := r.Definition
+	sum := sha256.Sum256(marshal([]any{r.Version, d.Name, d.Kind, d.SQL, d.Comment, d.ID}, nil))
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 // Fence is what a new owner writes first, under a key that nobody writes again.

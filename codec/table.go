@@ -41,6 +41,7 @@ type wireCommit struct {
 	Decisions        []json.RawMessage  `json:"decisions"`
 	Rows             []json.RawMessage  `json:"rows"`
 	IDs              []ID               `json:"ids"`
+	Live             *LiveSum           `json:"live,omitempty"`
 }
 
 type wireFence struct {
@@ -204,7 +205,7 @@ func encodeCommit(c *Commit) []byte {
 	w := wireCommit{
 		head(c.Format, typeCommit), c.Version, c.Epoch, c.Owner, jsonTime(c.At), c.Engine, c.BaseDigest,
 		c.DefinitionsTopic, c.VersionBase, c.EpochBase, c.PurgedThrough,
-		make([]json.RawMessage, len(c.Decisions)), make([]json.RawMessage, len(c.Rows)), list(c.IDs),
+		make([]json.RawMessage, len(c.Decisions)), make([]json.RawMessage, len(c.Rows)), list(c.IDs), c.Live,
 	}
 	for i, d := range c.Decisions {
 		w.Decisions[i] = marshal(presentable(d), d.Extra)
@@ -227,7 +228,7 @@ func decodeCommit(value []byte) (*Commit, error) {
 	c := &Commit{
 		Version: w.Version, Epoch: w.Epoch, Owner: w.Owner, At: w.At, Engine: w.Engine, BaseDigest: w.BaseDigest,
 		DefinitionsTopic: w.DefinitionsTopic, VersionBase: w.VersionBase, EpochBase: w.EpochBase, PurgedThrough: w.PurgedThrough,
-		IDs: w.IDs, Format: w.Format, Extra: takeIDs(extra, w.IDs),
+		IDs: w.IDs, Live: w.Live, Format: w.Format, Extra: takeIDs(extra, w.IDs),
 	}
 	for i, raw := range w.Decisions {
 		d, extra, err := unmarshal[viewkeeper.Decision](raw)

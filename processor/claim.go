@@ -60,6 +60,10 @@ func checkClaim(t kafka.Topics, c *codec.Commit, in fold.Input) (next int64, err
 		return 0, &BlockedError{viewkeeper.ReasonTableTruncated, fmt.Sprintf(
 			"the topic %s begins at offset %d and not at 0: its first records were deleted, rows may be missing; make it anew and put the catalog back with viewkeeper restore",
 			t.Table(), in.TableBegin)}
+	case fold.ClaimTableDamaged:
+		return 0, &BlockedError{viewkeeper.ReasonTableDamaged, fmt.Sprintf(
+			"the definitions in the table %s are not those that its commit row at version %d sums up: one is missing or is another, as when rubbish lay over it for longer than compaction waits; put it back with viewkeeper restore, from an export, a node's copy, or the decisions",
+			t.Table(), c.Version)}
 	case fold.ClaimNewerOwner:
 		return 0, &BlockedError{viewkeeper.ReasonUnknownRecords, fmt.Sprintf(
 			"the record %s of the table %s is of a newer format than this program's: a newer program has owned the catalog, and this one would lose what it does not know; upgrade this process",
@@ -134,6 +138,14 @@ func (l *life) early(ctx context.Context, table *fold.Fold, p past) (next int64,
 	}
 	in.Committed, in.DecisionsEnd = p.committed, p.decisionsEnd
 	in.NewerOwner = table.NewerOwner()
+	if gap, need := table.NeedEnd(); need {
+		end, err := l.admin.EndOffset(ctx, l.topics.Table())
+		if err != nil {
+			return 0, "", err
+		}
+		table.EndIs(gap, end) // it is well to know before a fence is written what is known after it
+	}
+	in.Damaged = table.Damaged()
 	if err := l.reached.check(l.topics, table.Version()); err != nil {
 		return 0, "", err
 	}
@@ -196,7 +208,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	}
 	o.topicID = in.TopicID
 	var state fold.Recovery
-	o.follower.with(func(f *fold.Fold) { state, in.NewerOwner = f.Recover(o.epoch), f.NewerOwner() })
+	o.follower.with(func(f *fold.Fold) { state, in.NewerOwner, in.Damaged = f.Recover(o.epoch), f.NewerOwner(), f.Damaged() })
 	if o.next, err = checkClaim(l.topics, state.Commit, in); err != nil {
 		return o, o.unlessSuperseded(err)
 	}
@@ -211,6 +223,7 @@ func (l *life) takeOver(session sarama.ConsumerGroupSession, table *fold.Fold) (
 	if err := o.complete(state); err != nil {
 		return o, err
 	}
+	o.live = fold.NewLive(state.Rows)
 	o.known, o.ring = newKnown(state.IDs), fold.NewRing(state.IDs, state.NewerSlots)
 	o.rows = make(map[viewkeeper.Name]viewkeeper.Row, len(state.Rows))
 	for _, r := range state.Rows {

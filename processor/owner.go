@@ -83,6 +83,7 @@ type owner struct {
 
 	last  *codec.Commit // the last one written, or what the first one starts from
 	ring  *fold.Ring
+	live  *fold.Live // the definitions up to last
 	wrote fold.Written
 
 	// mu guards what is written and not yet read back.

@@ -77,6 +77,10 @@ func (o *owner) commit(batch []*item) (int64, error) {
 	began := time.Now()
 	commit := commitRow(o.last, batch)
 	commit.At = o.now()
+	for _, r := range commit.Rows {
+		o.live.Put(r)
+	}
+	commit.Live = o.live.At(commit.Version)
 	if err := o.send("the commit row", tableMessage(o.topics.Table(), commit)); err != nil {
 		return 0, err
 	}

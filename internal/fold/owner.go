@@ -21,6 +21,8 @@ type Input struct {
 	TableBegin int64
 	// NewerOwner is what Fold.NewerOwner says.
 	NewerOwner string
+	// Damaged is what Fold.Damaged says.
+	Damaged bool
 }
 
 // Claim says whether a catalog may be owned.
@@ -36,6 +38,7 @@ const (
 	ClaimInputEnd             // the definitions topic ends before what was decided
 	ClaimTableTruncated       // the table's first records were deleted
 	ClaimNewerOwner           // a newer program owns, or has, see Fold.NewerOwner
+	ClaimTableDamaged         // definitions are missing, see Fold.Damaged
 )
 
 // CheckClaim is rule 4: judging goes on from the counting commit row, and what the
@@ -47,6 +50,8 @@ func CheckClaim(c *codec.Commit, in Input) (next int64, _ Claim) {
 		return 0, ClaimTableTruncated
 	case in.NewerOwner != "":
 		return 0, ClaimNewerOwner
+	case in.Damaged:
+		return 0, ClaimTableDamaged
 	}
 	if c == nil {
 		// A first start only where nobody was before.

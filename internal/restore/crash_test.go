@@ -84,7 +84,9 @@ func newPast(t *testing.T) *past {
 	p.known.Nodes = nil
 	statements, err := p.known.Statements(w.ctx, 0, p.known.DefinitionsEnd)
 	w.must(err)
-	p.known.Statements = func(_ context.Context, from, to int64) ([]viewkeeper.Submission, error) { return statements[from:to], nil }
+	p.known.Statements = func(_ context.Context, from, to int64) ([]viewkeeper.Submission, error) {
+		return statements[from:to], nil
+	}
 	end, err := w.topics.Admin.EndOffset(w.ctx, w.topics.Names.Table())
 	w.must(err)
 	ctx, stop := context.WithCancel(w.ctx)

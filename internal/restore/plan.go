@@ -139,6 +139,8 @@ func (k *Known) damage() []string {
 	case c == nil:
 	case c.DefinitionsTopic == k.DefinitionsTopic && k.Committed > int64(c.Version-c.VersionBase):
 		out = append(out, fmt.Sprintf("the table is at version %s, and statements up to offset %d are committed as decided", c.Version, k.Committed))
+	case k.Table.Fold.Damaged():
+		out = append(out, fmt.Sprintf("the definitions are not those that the commit row at version %s sums up: one is missing or is another", c.Version))
 	case last > c.Version:
 		out = append(out, fmt.Sprintf("the table is at version %s, and the decisions go up to %s", c.Version, last))
 	}
@@ -214,6 +216,9 @@ func (b *builder) gather() error {
 		row := b.ring.Row(n, 0)
 		r.StatementIDs += len(row.IDs)
 		b.plan.Slots = append(b.plan.Slots, row)
+	}
+	if s.Kind == InTable && b.known.Table.Fold.Damaged() {
+		b.missing("definitions of the table itself are gone, or are others than were written, and it does not say which; an export, a node's copy or the decisions have them")
 	}
 	if n := b.known.Decisions.Unreadable; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d records of the decisions topic are no decisions and were left out", n))
@@ -389,6 +394,11 @@ func (b *builder) write() {
 			p.Commit.VersionBase++
 		}
 	}
+	live := fold.NewLive(nil)
+	for _, row := range b.rows {
+		live.Put(row)
+	}
+	p.Commit.Live = live.At(p.Commit.Version)
 	p.Remove = b.known.Table.Unreadable()
 	p.Report.Version, p.Report.Complete = p.Commit.Version, len(p.Report.Missing) == 0
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/internal/restore"
+	"github.com/viewkeeper/viewkeeper/processor"
 )
 
 // The table is deleted and made anew, empty. From each source it is put back as it was:
@@ -185,5 +186,102 @@ func TestGoingBackToAnOldExport(t *testing.T) {
 	w.until("the old catalog", func(s viewkeeper.Status) bool { return s.Version == r.Version && s.Definitions == 1 })
 	if d := w.say("after", "CREATE VIEW after AS SELECT a FROM zero"); d.Version != r.Version+1 || d.Verdict != viewkeeper.Accepted {
 		t.Errorf("%+v", d)
+	}
+}
+
+// Rubbish lay over a row, or over the commit row, while nobody owned, and compaction took
+// what was under it. The owner misses it and says so. The table itself says that something
+// is gone where it is a row; the decisions have it. Nodes that ran through it have then
+// what they had.
+func TestWhatCompactionTookIsPutBack(t *testing.T) {
+	for _, c := range []struct {
+		key    string
+		reason string
+		from   restore.Kind
+		later  viewkeeper.Version // in place with other rows: a version more
+	}{
+		{"main.a", viewkeeper.ReasonTableDamaged, restore.Decided, 1},
+		{"#commit", viewkeeper.ReasonTableBehind, restore.InTable, 0},
+	} {
+		t.Run(c.key, func(t *testing.T) {
+			w := newWorld(t)
+			w.own()
+			w.follow()
+			w.story()
+			last := w.say("z", "CREATE VIEW z AS SELECT a FROM t").Version // the commit row holds this one only
+			before, rows := w.at(last), w.rows()
+			w.stopOwn()
+			w.write(w.topics.Names.Table(), c.key, []byte("rubbish"))
+			w.write(w.topics.Names.Table(), "stranger", []byte("the last batch is never compacted"))
+			w.broker.Cluster().Compact()
+			w.own()
+			s, err := w.owner.WaitStatus(w.ctx, func(s processor.Status) bool { return s.Reasons[c.reason] != "" })
+			if err != nil || !strings.Contains(s.Reasons[c.reason], "viewkeeper restore") {
+				t.Fatalf("%v: %+v", err, s)
+			}
+			k := w.look()
+			if c.from == restore.Decided {
+				p, err := restore.Make(w.ctx, k, w.source(restore.InTable))
+				w.must(err)
+				if err := p.Allowed(k, true, false); err == nil || !strings.Contains(err.Error(), "gone") {
+					t.Errorf("%v", err)
+				}
+			}
+			r := w.restore(w.source(c.from), false, false)
+			if !r.Complete || len(r.Damage) != 1 || r.Version != last+c.later {
+				t.Errorf("%+v", r)
+			}
+			w.owns()
+			if got := w.rows(); !maps.Equal(got, rows) {
+				t.Errorf("the table holds\n%v\nand held\n%v", got, rows)
+			}
+			if s := w.at(r.Version); s.Digest != before.Digest {
+				t.Errorf("the digest was %s and is %s", before.Digest, s.Digest)
+			}
+			if d := w.say("after", "CREATE VIEW after AS SELECT a FROM e"); d.Version != r.Version+1 || d.Verdict != viewkeeper.Accepted {
+				t.Errorf("%+v", d)
+			}
+			w.at(r.Version + 1)
+			if k := w.look(); len(k.Table.Unreadable()) > 0 || k.Table.Fold.Damaged() {
+				t.Errorf("left: %v", k.Table.Unreadable())
+			}
+		})
+	}
+}
+
+// Rubbish in a table that is otherwise well, with a running owner: what lies over rows is
+// healed by it, and the repair takes the rest away. Nothing changes.
+func TestARepairInPlace(t *testing.T) {
+	w := newWorld(t)
+	w.own()
+	w.follow()
+	last := w.story()
+	before, rows := w.at(last), w.rows()
+	for _, key := range []string{"main.a", "#commit", "#ids/0000", "#lease", "stranger", "main.unknown", "#fence/none"} {
+		w.write(w.topics.Names.Table(), key, []byte("rubbish"))
+	}
+	r := w.restore(w.source(restore.InTable), false, false)
+	if !r.Complete || r.Version != last || r.Changed != 0 || len(r.Damage) != 0 {
+		t.Errorf("%+v", r)
+	}
+	if d := w.say("after", "CREATE VIEW after AS SELECT a FROM e"); d.Version != last+1 {
+		t.Errorf("%+v", d)
+	}
+	k := w.look()
+	if left := k.Table.Unreadable(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	now := w.rows()
+	delete(now, "main.after")
+	if !maps.Equal(now, rows) {
+		t.Errorf("the table holds\n%v", now)
+	}
+	if before.Version != last {
+		t.Errorf("%+v", before)
+	}
+	p, err := restore.Make(w.ctx, k, w.source(restore.InTable))
+	w.must(err)
+	if !p.Nothing(k) {
+		t.Errorf("there is something to repair still: %+v", p.Report)
 	}
 }

@@ -51,6 +51,9 @@ func FromTable(kind Kind, place string, t *Table) (*Source, error) {
 	if key := f.NewerOwner(); key != "" {
 		return nil, fmt.Errorf("the record %s is of a newer format than this program's; restore with the program that wrote it", key)
 	}
+	if kind == Copy && f.Damaged() {
+		return nil, fmt.Errorf("the copy in %s lacks definitions, as the table did when it was read", place)
+	}
 	s := &Source{Kind: kind, Place: place, Version: f.Version(), Epoch: max(f.Epoch(), f.EpochBase()), Rows: f.Rows()}
 	if c := f.Commit(); c != nil {
 		s.DefinitionsTopic, s.VersionBase = c.DefinitionsTopic, c.VersionBase
