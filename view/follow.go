@@ -303,6 +303,9 @@ func (n *Node) findEnd(ctx context.Context) (again time.Duration) {
 	s.fold.EndIs(gap, end)
 	_, need = s.fold.NeedEnd()
 	settled := !s.fold.Collecting()
+	if settled {
+		s.damaged = s.fold.Damaged()
+	}
 	if s == n.accepted && settled {
 		n.absorb(s, time.Now())
 	}

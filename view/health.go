@@ -327,6 +327,9 @@ func (n *Node) ownFaults(a *assessment, now time.Time) {
 		a.degraded[viewkeeper.ReasonTopicRecreated] = fmt.Sprintf("the topic %s was made anew: its id is %s, the catalog counts in %s; accept it with viewkeeper topics adopt",
 			n.topics.Definitions(), h.definitionsID, c.DefinitionsTopic)
 	}
+	if s.damaged {
+		a.degraded[viewkeeper.ReasonTableDamaged] = fmt.Sprintf("the definitions in the topic %s are not those that its commit row at version %d sums up: one is missing or is another; put them back with viewkeeper restore", n.topics.Table(), s.fold.Version())
+	}
 	if newer := s.fold.Newer(); len(newer) > 0 {
 		a.degraded[viewkeeper.ReasonUnknownRecords] = fmt.Sprintf("%d records of the table, the first is %s, are of a newer format than this program's; they are served as far as they are known here; upgrade this node", len(newer), newer[0])
 	}

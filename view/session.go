@@ -36,6 +36,8 @@ type session struct {
 	broken bool
 	// began is when the first record was asked for.
 	began time.Time
+	// damaged says that definitions were missing when the end was reached, and still are.
+	damaged bool
 }
 
 // coldReading is how long a session that began with nothing may take to come to the
@@ -98,6 +100,9 @@ func (n *Node) record(s *session, offset int64, rec codec.Record, value []byte) 
 	counts := s.fold.Add(offset, rec)
 	collecting := s.fold.Collecting()
 	s.broken = s.broken || collecting
+	if wasCollecting && !collecting {
+		s.damaged = s.fold.Damaged()
+	}
 	if n.copy.dir != "" {
 		s.kept.Add(offset, rec, value, counts)
 	}
@@ -141,6 +146,9 @@ func (n *Node) absorb(s *session, now time.Time) bool {
 	u, ok := s.fold.Take()
 	if !ok {
 		return false
+	}
+	if s.damaged {
+		s.damaged = s.fold.Damaged()
 	}
 	if len(u.Commits) > 0 {
 		n.decisions.add(u.Commits, s.broken)

@@ -135,8 +135,8 @@ func (a *app) adoptTopics(ctx context.Context) error {
 	if err != nil {
 		return kafkaFailure(err)
 	}
-	known, err := topics.restoring().Look(ctx)
-	if err != nil {
+	known := &restore.Known{Catalog: a.Catalog, DefinitionsTopic: id}
+	if known.Table, err = topics.restoring().Table(ctx); err != nil {
 		return kafkaFailure(err)
 	}
 	commit := known.Table.Fold.Commit()

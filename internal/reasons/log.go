@@ -115,7 +115,7 @@ func isStart(code string) bool {
 // Level is that of the lines about a reason.
 func Level(code string) slog.Level {
 	switch code {
-	case viewkeeper.ReasonTableBehind, viewkeeper.ReasonTopicRecreated, viewkeeper.ReasonTableTruncated,
+	case viewkeeper.ReasonTableBehind, viewkeeper.ReasonTopicRecreated, viewkeeper.ReasonTableTruncated, viewkeeper.ReasonTableDamaged,
 		viewkeeper.ReasonStatementsLost, viewkeeper.ReasonDigestDiffers, viewkeeper.ReasonNodeIDTaken, viewkeeper.ReasonOwnerless:
 		return slog.LevelError // somebody has to decide something
 	}
