@@ -196,7 +196,7 @@ func (a *app) copySource(ctx context.Context, topics *topicsClient, known *resto
 		if err == nil {
 			t := restore.NewTable()
 			for _, r := range records {
-				t.Add(r.Offset, r.Key, r.Value)
+				t.Add(r.Offset, r.Key, r.Value, nil)
 			}
 			t.ReadTo()
 			s, err = restore.FromTable(restore.Copy, place, t)

@@ -44,9 +44,9 @@ func (m *memory) Write(_ context.Context, records []restore.Record) (offsets []i
 	return offsets, nil
 }
 
-func (m *memory) Read(_ context.Context, from, to int64, each func(offset int64, key string, value []byte)) error {
+func (m *memory) Read(_ context.Context, from, to int64, each func(offset int64, key string, value []byte, headers []codec.Header)) error {
 	for ; from < to; from++ {
-		each(from, m.records[from].Key, m.records[from].Value)
+		each(from, m.records[from].Key, m.records[from].Value, m.records[from].Headers)
 	}
 	return nil
 }
@@ -54,7 +54,7 @@ func (m *memory) Read(_ context.Context, from, to int64, each func(offset int64,
 func (m *memory) table() *restore.Table {
 	t := restore.NewTable()
 	for i, r := range m.records {
-		t.Add(int64(i), r.Key, r.Value)
+		t.Add(int64(i), r.Key, r.Value, r.Headers)
 	}
 	t.ReadTo()
 	return t

@@ -52,8 +52,8 @@ func NewTable() *Table {
 }
 
 // Add takes the next record, and reports whether it counts.
-func (t *Table) Add(offset int64, key string, value []byte) bool {
-	r := codec.DecodeRecord(key, value)
+func (t *Table) Add(offset int64, key string, value []byte, headers []codec.Header) bool {
+	r := codec.DecodeTable(key, value, headers)
 	counts := t.Fold.Add(offset, r)
 	delete(t.unreadable, key)
 	switch r := r.(type) {
@@ -67,6 +67,11 @@ func (t *Table) Add(offset int64, key string, value []byte) bool {
 		t.saw(r.Version, counts)
 	case *codec.Heartbeat:
 		t.saw(r.Version, counts)
+	case codec.Purge:
+		if counts {
+			delete(t.names, r.Name)
+			delete(t.best, r.Name)
+		}
 	case codec.Unknown:
 		t.unreadable[key] = struct{}{}
 	}

@@ -57,7 +57,7 @@ func (t *Topics) Table(ctx context.Context) (*Table, error) {
 	if out.Begin, err = t.Admin.BeginOffset(ctx, t.Names.Table()); err != nil {
 		return nil, err
 	}
-	err = t.all(ctx, t.Names.Table(), func(m *sarama.ConsumerMessage) { out.Add(m.Offset, string(m.Key), m.Value) })
+	err = t.all(ctx, t.Names.Table(), func(m *sarama.ConsumerMessage) { out.Add(m.Offset, string(m.Key), m.Value, headers(m)) })
 	out.ReadTo()
 	return out, err
 }
@@ -101,13 +101,17 @@ func (t *Topics) statements(ctx context.Context, from, to int64) ([]viewkeeper.S
 	}
 	var out []viewkeeper.Submission
 	err = t.read(ctx, t.Names.Definitions(), max(from, begin), to, func(m *sarama.ConsumerMessage) {
-		msg := codec.Message{Key: m.Key, Value: m.Value, Offset: m.Offset, Time: m.Timestamp}
-		for _, h := range m.Headers {
-			msg.Headers = append(msg.Headers, codec.Header{Key: string(h.Key), Value: h.Value})
-		}
+		msg := codec.Message{Key: m.Key, Value: m.Value, Headers: headers(m), Offset: m.Offset, Time: m.Timestamp}
 		out = append(out, codec.DecodeSubmission(id, msg))
 	})
 	return out, err
+}
+
+func headers(m *sarama.ConsumerMessage) (out []codec.Header) {
+	for _, h := range m.Headers {
+		out = append(out, codec.Header{Key: string(h.Key), Value: h.Value})
+	}
+	return out
 }
 
 // all reads a topic to its present end.
@@ -190,6 +194,9 @@ func (l *TableLog) Write(ctx context.Context, records []Record) ([]int64, error)
 			if records[0].Value != nil {
 				m.Value = sarama.ByteEncoder(records[0].Value)
 			}
+			for _, h := range records[0].Headers {
+				m.Headers = append(m.Headers, sarama.RecordHeader{Key: []byte(h.Key), Value: h.Value})
+			}
 			size += len(records[0].Value)
 			flight = append(flight, m)
 		}
@@ -209,6 +216,6 @@ func (l *TableLog) Write(ctx context.Context, records []Record) ([]int64, error)
 }
 
 // Read is Log's.
-func (l *TableLog) Read(ctx context.Context, from, to int64, each func(offset int64, key string, value []byte)) error {
-	return l.topics.read(ctx, l.topics.Names.Table(), from, to, func(m *sarama.ConsumerMessage) { each(m.Offset, string(m.Key), m.Value) })
+func (l *TableLog) Read(ctx context.Context, from, to int64, each func(offset int64, key string, value []byte, headers []codec.Header)) error {
+	return l.topics.read(ctx, l.topics.Names.Table(), from, to, func(m *sarama.ConsumerMessage) { each(m.Offset, string(m.Key), m.Value, headers(m)) })
 }

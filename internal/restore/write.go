@@ -20,13 +20,14 @@ type Log interface {
 	// error nobody knows which are there.
 	Write(ctx context.Context, records []Record) ([]int64, error)
 	// Read gives the records from one offset up to before another.
-	Read(ctx context.Context, from, to int64, each func(offset int64, key string, value []byte)) error
+	Read(ctx context.Context, from, to int64, each func(offset int64, key string, value []byte, headers []codec.Header)) error
 }
 
 // Record is a record of the table; a nil Value is a tombstone.
 type Record struct {
-	Key   string
-	Value []byte
+	Key     string
+	Value   []byte
+	Headers []codec.Header
 }
 
 // ErrTakenOver is returned when an owner took over while the restore wrote. Nothing of
@@ -132,8 +133,8 @@ func (p *Plan) whole(limit int) (bool, error) {
 // check reads up to the commit row: it counts unless an owner's fence came before it.
 func (p *Plan) check(ctx context.Context, f *fold.Fold, log Log, at int64) error {
 	counts := false
-	err := log.Read(ctx, f.Next(), at+1, func(offset int64, key string, value []byte) {
-		if c := f.Add(offset, codec.DecodeRecord(key, value)); offset == at {
+	err := log.Read(ctx, f.Next(), at+1, func(offset int64, key string, value []byte, headers []codec.Header) {
+		if c := f.Add(offset, codec.DecodeTable(key, value, headers)); offset == at {
 			counts = c
 		}
 	})
@@ -148,7 +149,7 @@ func (p *Plan) check(ctx context.Context, f *fold.Fold, log Log, at int64) error
 
 func record(r codec.Record) Record {
 	key, value := codec.EncodeRecord(r)
-	return Record{key, value}
+	return Record{key, value, codec.TableHeaders(r)}
 }
 
 func nonce() string {
