@@ -2,6 +2,7 @@ package processor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -88,6 +89,10 @@ func (p *Processor) Run(ctx context.Context) error {
 		StopDeadline: p.cfg.ExitDeadline,
 		Ended: func(err error, _ kafka.Class, _ time.Duration) {
 			p.metrics.failures.Inc()
+			// It is no reason, since another one owns, and is said all the same.
+			if superseded := (*SupersededError)(nil); errors.As(err, &superseded) {
+				p.log.Info("another owner has taken over", "owner", superseded.Owner, "epoch", superseded.Other)
+			}
 			p.board.ended(err)
 		},
 	}, func(ctx context.Context) error {
