@@ -177,7 +177,7 @@ func (c *clients) check(nodes ...*fleet.Proc) {
 	w.t.Logf("%d statements were answered, %d accepted, up to version %d", len(c.answers), accepted, last)
 }
 
-// TestBrokerRestarts is C54: the broker is stopped, killed and frozen under load, and
+// TestBrokerRestarts is C54: the broker is stopped, then killed, under load, and
 // comes back. No process ends; each goes on behind the last statement that it decided;
 // nothing that was answered is lost or decided anew. It runs alone: the broker is
 // everybody's.
@@ -195,10 +195,6 @@ func TestBrokerRestarts(t *testing.T) {
 		c.more(5)
 		w.waitDegraded(n, viewkeeper.ReasonKafkaAway, false)
 	}
-	w.Tools.SignalBroker("1", "STOP")
-	w.waitDegraded(n, viewkeeper.ReasonKafkaAway, true)
-	w.Tools.SignalBroker("1", "CONT")
-	c.more(5)
 	for _, p := range []*fleet.Proc{owner, n, other} {
 		w.live(p)
 	}
