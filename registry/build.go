@@ -14,7 +14,9 @@ const (
 	// LiveSnapshot: the factory is to be served. Each row that is skipped is
 	// logged and counted (BaseOptions.Log and LoadFailure).
 	LiveSnapshot Purpose = iota
-	// Probe: somebody wants to know what would build. Failures are only returned.
+	// Probe: somebody wants to know what would build if it were submitted now: the rows
+	// are held to the limits, as a statement is and a committed row is not. Failures are
+	// only returned.
 	Probe
 )
 
@@ -26,7 +28,7 @@ const (
 //
 // The error is the planner's own trouble or the context's: then there is no factory.
 func BuildFactory(ctx context.Context, base *Base, rows []viewkeeper.Row, purpose Purpose) (*Factory, error) {
-	f, err := build(ctx, base, rows)
+	f, err := build(ctx, base, rows, purpose == Probe)
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +38,11 @@ func BuildFactory(ctx context.Context, base *Base, rows []viewkeeper.Row, purpos
 	return f, nil
 }
 
-// build makes a factory of rows.
-func build(ctx context.Context, base *Base, rows []viewkeeper.Row) (*Factory, error) {
+// build makes a factory of rows; judging holds them to the limits, see trial.
+func build(ctx context.Context, base *Base, rows []viewkeeper.Row, judging bool) (*Factory, error) {
 	live, version := latest(rows)
 	empty := &Factory{base: base, graph: newGraph()}
-	f, _, err := empty.next(ctx, version, live, nil)
+	f, _, err := empty.next(ctx, version, live, nil, judging)
 	return f, err
 }
 
@@ -66,15 +68,16 @@ func latest(rows []viewkeeper.Row) ([]viewkeeper.Row, viewkeeper.Version) {
 
 // next makes the factory that follows f when rows change, with what changed. The
 // error is the engine's own trouble or the context's.
-func (f *Factory) next(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name) (*Factory, *trial, error) {
-	return f.nextApplied(ctx, version, rows, retry, func(*trial) (bool, error) { return true, nil })
+func (f *Factory) next(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name, judging bool) (*Factory, *trial, error) {
+	return f.nextApplied(ctx, version, rows, retry, judging, func(*trial) (bool, error) { return true, nil })
 }
 
 // nextApplied is next with a last step, which may refuse definitions in the trial,
 // and which says whether the factory is wanted: when not, it is nil. The planner is
 // the trial's for all that time.
-func (f *Factory) nextApplied(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name, last func(*trial) (bool, error)) (*Factory, *trial, error) {
+func (f *Factory) nextApplied(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name, judging bool, last func(*trial) (bool, error)) (*Factory, *trial, error) {
 	t := begin(ctx, f.base, f.graph, version)
+	t.judging = judging
 	keep := false
 	defer func() { t.end(keep) }()
 	err := t.apply(rows, retry)

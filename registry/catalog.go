@@ -40,7 +40,7 @@ type Outcome struct {
 // what does not build is broken, and blocks nothing.
 func LoadCatalog(ctx context.Context, base *Base, rows []viewkeeper.Row, options CatalogOptions) (*Catalog, error) {
 	c := &Catalog{base: base, options: options}
-	f, err := build(ctx, base, rows)
+	f, err := build(ctx, base, rows, false)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (c *Catalog) Retry(ctx context.Context) error {
 	if len(retry) == 0 {
 		return nil
 	}
-	f, _, err := c.current.next(ctx, c.current.version, nil, retry)
+	f, _, err := c.current.next(ctx, c.current.version, nil, retry, false)
 	if err == nil {
 		c.current = f
 	}

@@ -267,7 +267,7 @@ func (t *trial) measure(e *entry) *failure {
 			}
 		}
 		role := s.parts[p].role
-		if f := t.limits(role, depth, leaves, layers); f != nil {
+		if f := t.limits(e, role, depth, leaves, layers); f != nil {
 			return f
 		}
 		if role != roleBody && volatile != "" {
@@ -281,8 +281,20 @@ func (t *trial) measure(e *entry) *failure {
 	return nil
 }
 
-func (t *trial) limits(role role, depth, leaves, layers int) *failure {
+// limits holds a definition that is judged to the limits. One that was accepted under
+// wider ones may stay what it is, and may not become more.
+func (t *trial) limits(e *entry, role role, depth, leaves, layers int) *failure {
+	if !t.judging {
+		return nil
+	}
 	l := t.base.options.Limits
+	name := e.name()
+	if old, renamed := t.was[name]; renamed {
+		name = old
+	}
+	if old := t.before.get(name); old != nil && old.ok() {
+		l.Depth, l.Leaves, l.Layers = max(l.Depth, old.metrics.depth), max(l.Leaves, old.metrics.leaves), max(l.Layers, old.metrics.layers)
+	}
 	over := func(what string, n, limit int, hint string) *failure {
 		return failAt(-1, StageValidate, viewkeeper.CodeComplexity,
 			fmt.Sprintf("with the definitions that it reads expanded, %s has %d %s; the limit is %d; %s", role.option(), n, what, limit, hint))

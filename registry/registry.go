@@ -92,7 +92,7 @@ func (r *Registry) replace(ctx context.Context, version viewkeeper.Version, rows
 	cur := r.Current()
 	doing := "build"
 	var d *delta
-	next, t, err := cur.nextApplied(ctx, version, rows, retry, func(t *trial) (bool, error) {
+	next, t, err := cur.nextApplied(ctx, version, rows, retry, false, func(t *trial) (bool, error) {
 		doing = "apply"
 		var err error
 		d, err = r.applyTrial(ctx, t, always)

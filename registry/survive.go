@@ -26,12 +26,12 @@ func (s *Survival) OK() bool { return len(s.Broken) == 0 }
 // change. A definition that post no longer holds is not a victim; its readers
 // may be. The error is the planner's own trouble or the context's.
 func CheckDependentsSurvive(ctx context.Context, base *Base, pre, post []viewkeeper.Row) (*Survival, error) {
-	before, err := build(ctx, base, pre)
+	before, err := build(ctx, base, pre, false)
 	if err != nil {
 		return nil, err
 	}
 	rows, version := latest(post)
-	_, t, err := before.next(ctx, max(version, before.version), before.diff(rows), nil)
+	_, t, err := before.next(ctx, max(version, before.version), before.diff(rows), nil, true)
 	if err != nil {
 		return nil, err
 	}

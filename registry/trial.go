@@ -24,6 +24,11 @@ type trial struct {
 	*session
 	before, after *graph
 	version       viewkeeper.Version
+	// judging holds the definitions to the limits. What is built of committed rows is
+	// not judged again, whatever the limits are now.
+	judging bool
+	// was names what a renamed definition was called before.
+	was map[viewkeeper.Name]viewkeeper.Name
 
 	// touched are the names that were changed, wired anew or evaluated.
 	touched map[viewkeeper.Name]bool

@@ -17,6 +17,10 @@ func (j *judgment) try(ctx context.Context, advance bool) error {
 		rows = append(rows, j.writes[n].row)
 	}
 	t := begin(ctx, j.base, j.before, j.version)
+	t.judging, t.was = true, map[viewkeeper.Name]viewkeeper.Name{}
+	for from, to := range j.renames {
+		t.was[to] = from
+	}
 	keep := false
 	defer func() { t.end(keep) }()
 	if err := t.apply(rows, nil); err != nil {

@@ -114,7 +114,7 @@ func (s *Settings) define(f *pflag.FlagSet) {
 	f.IntVar(&s.MaxDepth, "max-depth", registry.DefaultLimits.Depth, "longest `chain` of definitions that read one another")
 	f.IntVar(&s.MaxLeaves, "max-leaves", registry.DefaultLimits.Leaves, "largest `number` of relations that a definition scans, those that it reads expanded")
 	f.IntVar(&s.MaxLayers, "max-layers", registry.DefaultLimits.Layers, "largest `number` of GROUP BY, window and EXISTS layers on one path, the definitions that it reads expanded")
-	f.IntVar(&s.MaxNesting, "max-nesting", duckdb.DefaultNesting, "deepest `nesting` of expressions and subqueries in one text")
+	f.IntVar(&s.MaxNesting, "max-nesting", duckdb.DefaultNesting, "deepest `nesting` of expressions and subqueries in one text; this and max-joins protect the engine, and what was accepted with higher ones is broken here")
 	f.IntVar(&s.MaxJoins, "max-joins", duckdb.DefaultJoins, "largest `number` of joins in one text")
 	f.StringArrayVar(&s.RequireColumn, "require-column", nil, "`demand` on new materialized definitions, as 'audience|process_id:VARCHAR': one of these columns, of one of these types; may be repeated")
 

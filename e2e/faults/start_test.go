@@ -439,3 +439,53 @@ func TestOneNameManyTimes(t *testing.T) {
 		t.Errorf("a fresh node read %v records of the table, which has %d", read, len(after))
 	}
 }
+
+// TestStricterRules is C30: owner and node come back with rules that what was accepted
+// would break. It is loaded, built and served as it was, never judged again, and may be
+// dropped and renamed; only what is new is held to the rules.
+func TestStricterRules(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n := w.Serve("n", "owner,node")
+	n.Statement("CREATE VIEW c0 AS SELECT a FROM t")
+	for i := 1; i <= 5; i++ {
+		n.Statement(fmt.Sprintf("CREATE VIEW c%d AS SELECT a FROM c%d", i, i-1))
+	}
+	n.Statement("CREATE VIEW long AS SELECT a /*" + strings.Repeat("x", 500) + "*/ FROM t")
+	n.Statement("CREATE VIEW joined AS SELECT x.a FROM t x JOIN t y USING (a) JOIN t z USING (a)")
+	n.Statement("CREATE VIEW nested AS SELECT " + strings.Repeat("(", 20) + "a" + strings.Repeat(")", 20) + " AS a FROM t")
+	last := n.Statement("CREATE VIEW grouped AS SELECT count(*) AS c FROM (SELECT a FROM (SELECT a FROM t GROUP BY a) GROUP BY a) GROUP BY a").Version
+	before := n.Status()
+	n.Stop()
+	n = w.Serve("n", "owner,node", "--max-body", "200", "--max-depth", "2", "--max-layers", "1", "--max-leaves", "2")
+	for name, f := range failures(n) {
+		t.Errorf("%s: %s: %s", name, f.Stage, f.Reason)
+	}
+	n.WantRows("SELECT count(*) FROM vk.definitions WHERE state = 'ok'", last, "10")
+	n.WantRows("SELECT max(a) FROM c5", last, "2")
+	if after := n.Status(); after.Digest != before.Digest || after.BuildDigest != before.BuildDigest || after.Version != before.Version {
+		t.Errorf("%+v before, %+v after", before, after)
+	}
+	for sql, want := range map[string]string{
+		"CREATE VIEW deep AS SELECT a FROM c5":                                          "refused COMPLEXITY",
+		"CREATE VIEW many AS SELECT x.a FROM t x JOIN t y USING (a) JOIN t z USING (a)": "refused COMPLEXITY",
+		"CREATE VIEW fine AS SELECT a FROM t":                                           "accepted",
+		"DROP VIEW c5":                                                                  "accepted",
+		"ALTER VIEW joined RENAME TO joined_up":                                         "accepted",
+		"DROP VIEW long":                                                                "accepted",
+		"COMMENT ON VIEW grouped IS 'as it was'":                                        "accepted",
+	} {
+		if d := w.decision(n, w.submit(ddl("k"+fmt.Sprint(len(sql)), sql))); verdict(d) != want {
+			t.Errorf("%s: %s %s, want %s", sql, verdict(d), d.Message, want)
+		}
+	}
+	// The limits of one text are what protects the engine from it: what is over them is
+	// not given to it, is broken here, and can go.
+	n.Stop()
+	n = w.Serve("n", "owner,node", "--max-joins", "1", "--max-nesting", "10")
+	if got := failures(n); len(got) != 2 || !strings.Contains(got["main.joined_up"].Reason, "joins") || !strings.Contains(got["main.nested"].Reason, "nested") {
+		t.Errorf("%+v", got)
+	}
+	n.WantRows("SELECT max(a) FROM c4", last, "2")
+	n.Statement("DROP VIEW nested")
+}

@@ -328,7 +328,7 @@ func (w *world) sameFromNothing(t *testing.T, text string, got *registry.Factory
 	for _, r := range w.rows {
 		rows = append(rows, r)
 	}
-	fresh, err := registry.BuildFactory(t.Context(), got.Base(), rows, registry.Probe)
+	fresh, err := registry.BuildFactory(t.Context(), got.Base(), rows, registry.LiveSnapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
