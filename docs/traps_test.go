@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,9 +9,11 @@ import (
 	"testing"
 )
 
-// TestTraps: each test that the table of traps names is a test of the package that it is
-// said to be of.
-func TestTraps(t *testing.T) {
+// shownBy holds the last column of a page's tables to the code: "processor `TestX`,
+// `TestY`; view `TestZ`" names tests of these packages. It gives the first cell of each
+// row, and how many tests are named.
+func shownBy(t *testing.T, page string) (firsts []string, named int) {
+	t.Helper()
 	pkg := regexp.MustCompile(`^[a-z0-9][a-z0-9/]*$`)
 	name := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`")
 	tests := map[string]string{} // the text of a package's tests
@@ -30,15 +33,13 @@ func TestTraps(t *testing.T) {
 		}
 		return tests[dir]
 	}
-	rows, named := 0, 0
-	for _, line := range strings.Split(read(t, "traps.md"), "\n") {
+	for _, line := range strings.Split(read(t, page), "\n") {
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
-		if !strings.HasPrefix(line, "| ") || len(cells) < 3 || cells[0] == "trap" {
+		if !strings.HasPrefix(line, "| ") || len(cells) < 3 || cells[len(cells)-1] == "shown by" {
 			continue
 		}
-		rows++
-		// One package and its tests, after another: "processor `TestX`, `TestY`; view `TestZ`".
-		for _, part := range strings.Split(cells[2], ";") {
+		firsts = append(firsts, cells[0])
+		for _, part := range strings.Split(cells[len(cells)-1], ";") {
 			dir, _, _ := strings.Cut(strings.TrimSpace(part), " ")
 			if !pkg.MatchString(dir) {
 				t.Errorf("%q names no package: %s", part, cells[0])
@@ -52,7 +53,26 @@ func TestTraps(t *testing.T) {
 			}
 		}
 	}
-	if rows < 40 || named < 60 {
-		t.Errorf("%d rows, %d tests: the table was not found", rows, named)
+	return firsts, named
+}
+
+// TestTraps: each test that the table of traps names is a test of the package that it is
+// said to be of.
+func TestTraps(t *testing.T) {
+	if rows, named := shownBy(t, "traps.md"); len(rows) < 40 || named < 60 {
+		t.Errorf("%d rows, %d tests: the table was not found", len(rows), named)
+	}
+}
+
+// TestFieldFaults: the same of the faults of the field, and each of them is there.
+func TestFieldFaults(t *testing.T) {
+	rows, named := shownBy(t, "faults.md")
+	var want []string
+	for _, n := range []int{1, 2, 3, 5, 8, 9, 10, 11, 12, 14, 15, 16, 17, 20, 21, 24, 25, 27, 29, 30, 31, 32, 34, 35, 37, 38, 39, 41, 43, 44, 45, 47, 48, 49, 51, 53, 54} {
+		want = append(want, fmt.Sprint("C", n))
+	}
+	compare(t, "fault", rows, want)
+	if named < 2*len(want) {
+		t.Errorf("%d tests are named for %d faults", named, len(want))
 	}
 }

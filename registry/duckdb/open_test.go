@@ -7,7 +7,7 @@ import (
 )
 
 func TestOpenInstance(t *testing.T) {
-	i, err := openInstance(context.Background(), Options{BaseSQL: "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE SCHEMA s; CREATE VIEW s.v AS SELECT a::VARCHAR a, 'x' b FROM t;"})
+	i, err := openInstance(context.Background(), Options{Threads: 3, BaseSQL: "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE SCHEMA s; CREATE VIEW s.v AS SELECT a::VARCHAR a, 'x' b FROM t;"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,6 +20,9 @@ func TestOpenInstance(t *testing.T) {
 	rows, err := c.query(context.Background(), "FROM s.v")
 	if err != nil || len(rows) != 1 || rows[0][0] != "1" || rows[0][1] != "x" {
 		t.Fatal(rows, err)
+	}
+	if rows, err := c.query(context.Background(), "SELECT current_setting('threads')::VARCHAR"); err != nil || rows[0][0] != "3" {
+		t.Errorf("threads: %v, %v", rows, err)
 	}
 	if err := c.exec(context.Background(), "SET threads = 1"); err == nil {
 		t.Fatal("the configuration is not locked")
