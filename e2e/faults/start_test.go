@@ -466,17 +466,17 @@ func TestStricterRules(t *testing.T) {
 	if after := n.Status(); after.Digest != before.Digest || after.BuildDigest != before.BuildDigest || after.Version != before.Version {
 		t.Errorf("%+v before, %+v after", before, after)
 	}
-	for sql, want := range map[string]string{
-		"CREATE VIEW deep AS SELECT a FROM c5":                                          "refused COMPLEXITY",
-		"CREATE VIEW many AS SELECT x.a FROM t x JOIN t y USING (a) JOIN t z USING (a)": "refused COMPLEXITY",
-		"CREATE VIEW fine AS SELECT a FROM t":                                           "accepted",
-		"DROP VIEW c5":                                                                  "accepted",
-		"ALTER VIEW joined RENAME TO joined_up":                                         "accepted",
-		"DROP VIEW long":                                                                "accepted",
-		"COMMENT ON VIEW grouped IS 'as it was'":                                        "accepted",
+	for i, c := range []struct{ sql, want string }{
+		{"CREATE VIEW deep AS SELECT a FROM c5", "refused COMPLEXITY"},
+		{"CREATE VIEW many AS SELECT x.a FROM t x JOIN t y USING (a) JOIN t z USING (a)", "refused COMPLEXITY"},
+		{"CREATE VIEW fine AS SELECT a FROM t", "accepted"},
+		{"ALTER VIEW joined RENAME TO joined_up", "accepted"},
+		{"COMMENT ON VIEW grouped IS 'as it was'", "accepted"},
+		{"DROP VIEW c5", "accepted"},
+		{"DROP VIEW long", "accepted"},
 	} {
-		if d := w.decision(n, w.submit(ddl("k"+fmt.Sprint(len(sql)), sql))); verdict(d) != want {
-			t.Errorf("%s: %s %s, want %s", sql, verdict(d), d.Message, want)
+		if d := w.decision(n, w.submit(ddl(fmt.Sprint("k", i), c.sql))); verdict(d) != c.want {
+			t.Errorf("%s: %s %s, want %s", c.sql, verdict(d), d.Message, c.want)
 		}
 	}
 	// The limits of one text are what protects the engine from it: what is over them is
