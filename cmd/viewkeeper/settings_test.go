@@ -39,6 +39,7 @@ func settingsTests() map[string][2]string {
 		"max-stale":       {"e2e/faults/away_test.go", `"--max-stale", "4s"`},
 		"start-stale":     {"e2e/copy_test.go", "--start-stale"},
 		"max-queries":     {"server/query_test.go", "c.MaxQueries = 2"},
+		"from":            {script + "serve.txtar", "--from table"},
 		"query-timeout":   {script + "limits.txtar", "--query-timeout 2s"},
 		"read-only":       {script + "serve.txtar", "--read-only"},
 		"strict-settings": {"e2e/faults/rights_test.go", "--strict-settings"},
