@@ -147,7 +147,12 @@ func afterDefinitions(w *world, empty bool) {
 	}
 	w.Viewkeeper("topics", "adopt", "--brokers", w.Tools.Brokers, "--catalog", w.Catalog)
 	w.log(w.Procs["other"], "took over")
-	w.owner(n, "", "owner")
+	fleet.Eventually(w.t, "the new owner is seen", func() error {
+		if s := n.Status(); s.Owner != "other" || slices.Contains(s.Degraded, viewkeeper.ReasonNoOwner) {
+			return fmt.Errorf("the owner is %q, %v", s.Owner, s.Degraded)
+		}
+		return nil
+	})
 	d := n.Statement("CREATE VIEW after AS SELECT a FROM v5")
 	if d.Version <= 6 {
 		w.t.Errorf("version %d comes again", d.Version)

@@ -261,13 +261,21 @@ func (w *world) verify(nodes ...*fleet.Proc) {
 	w.t.Helper()
 	for _, n := range nodes {
 		w.decided(n)
-		got := map[int64]string{}
-		for _, d := range n.Decisions(w.last()) {
-			if was, twice := got[d.Offset]; twice {
-				w.t.Errorf("%s shows two decisions of offset %d: %s, and %s %s", n.Name, d.Offset, was, d.Verdict, d.Code)
+		var got map[int64]string
+		// The history of a node that is new fills up in the background.
+		fleet.Eventually(w.t, n.Name+" has every decision", func() error {
+			got = map[int64]string{}
+			for _, d := range n.Decisions(w.last()) {
+				if was, twice := got[d.Offset]; twice {
+					w.t.Errorf("%s shows two decisions of offset %d: %s, and %s %s", n.Name, d.Offset, was, d.Verdict, d.Code)
+				}
+				got[d.Offset] = strings.TrimSpace(fmt.Sprint(d.Verdict, " ", d.Code))
 			}
-			got[d.Offset] = strings.TrimSpace(fmt.Sprint(d.Verdict, " ", d.Code))
-		}
+			if len(got) < len(w.sent) {
+				return fmt.Errorf("it has %d of %d", len(got), len(w.sent))
+			}
+			return nil
+		})
 		for _, s := range w.sent {
 			if got[s.offset] != s.want {
 				w.t.Errorf("%s: the statement at offset %d is %q, want %q: %s", n.Name, s.offset, got[s.offset], s.want, s.sql)
