@@ -7,6 +7,7 @@ import (
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
+	"github.com/viewkeeper/viewkeeper/registry/registrytest"
 )
 
 // The owner is upgraded first, and writes a format that this node does not know. The
@@ -90,4 +91,40 @@ func TestPoisonBesideTheTable(t *testing.T) {
 		page, err := n.Decisions(t.Context(), DecisionQuery{Limit: 10})
 		return err == nil && len(page.Decisions) == 2 && page.Decisions[1].StatementID == "second" && page.CompleteFrom == 0
 	})
+}
+
+// What was accepted is not judged again. A node whose engine knows less than the owner's
+// has the same catalog, and says which definitions do not build there; what drops them
+// works, and replaying all of it too.
+func TestNodesWithDifferentEnginesHaveOneCatalog(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"), view("w", "SELECT b FROM t"), view("x", "SELECT b FROM w"))
+	o.accept("", view("odd", "SELECT a b FROM FROM")) // by a rule of today it would not even parse
+	less := config(t, b.Addr(), "n2")
+	less.Base = base(t, registrytest.NewModel(registrytest.Relation("main.t", "a", "INTEGER")))
+	n1, n2 := run(t, config(t, b.Addr(), "n1"), fast()), run(t, less, fast())
+	n1.ready()
+	n2.ready()
+	n1.version(2)
+	n2.version(2)
+	n1.has("main.odd!", "main.v", "main.w", "main.x")
+	n2.has("main.odd!", "main.v", "main.w!", "main.x!")
+	n2.degraded(viewkeeper.ReasonBroken, true)
+	s1, s2 := n1.Status(), n2.Status()
+	if s1.Version != s2.Version || s1.Digest != s2.Digest || s1.BuildDigest == s2.BuildDigest || s1.Broken != 1 || s2.Broken != 3 {
+		t.Errorf("%+v\n%+v", s1, s2)
+	}
+	o.accept("", change{"odd", ""}, change{"x", ""})
+	n1.version(3)
+	n2.version(3)
+	n1.has("main.v", "main.w")
+	n2.has("main.v", "main.w!")
+	fresh := run(t, config(t, b.Addr(), "n3"), fast())
+	fresh.ready()
+	fresh.has("main.v", "main.w")
+	if fresh.Status().Digest != n2.Status().Digest {
+		t.Error("the digests differ")
+	}
 }
