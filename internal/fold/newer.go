@@ -17,7 +17,9 @@ func (f *Fold) noteFormat(r codec.Record, counts bool) {
 		_, slot := codec.SlotKey(key)
 		switch {
 		case row || slot || key == codec.KeyCommit || key == codec.KeyHeartbeat:
-			f.newer[key] = f.newer[key]
+			if _, known := f.newer[key]; !known {
+				f.newer[key] = false // what was said of an owner stays said
+			}
 		case strings.HasPrefix(key, "#"):
 			// A fence that can't be read, or a kind of record that is not known here.
 			f.newer[key] = true

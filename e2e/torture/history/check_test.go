@@ -283,10 +283,10 @@ func randomStory(seed uint64) *History {
 		case 5:
 			p.send(Statement{ID: id, Set: true, Changes: []Change{
 				{Kind: Replace, Name: name(), Def: Def{N: n}}, {Kind: DropIf, Name: name()}}})
-		default:
-			p.send(view([]string{Create, Replace, IfNotExists}[r.IntN(3)], name(), 1000+n, name()))
 		case 7:
 			p.send(view(Replace, name(), 1000+n))
+		default:
+			p.send(view([]string{Create, Replace, IfNotExists}[r.IntN(3)], name(), 1000+n, name()))
 		}
 		p.read([]string{"n1", "n2"}[r.IntN(2)], []string{"", name()}[r.IntN(2)])
 	}
