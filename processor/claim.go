@@ -138,14 +138,13 @@ func (l *life) early(ctx context.Context, table *fold.Fold, p past) (next int64,
 	}
 	in.Committed, in.DecisionsEnd = p.committed, p.decisionsEnd
 	in.NewerOwner = table.NewerOwner()
-	if gap, need := table.NeedEnd(); need {
-		end, err := l.admin.EndOffset(ctx, l.topics.Table())
-		if err != nil {
-			return 0, "", err
-		}
-		table.EndIs(gap, end) // it is well to know before a fence is written what is known after it
+	// Others may write meanwhile, so that it never comes to the end: it is asked as it was
+	// when it was recovered.
+	was := table.Clone()
+	if gap, need := was.NeedEnd(); need {
+		was.EndIs(gap, was.Next())
 	}
-	in.Damaged = table.Damaged()
+	in.Damaged = was.Damaged()
 	if err := l.reached.check(l.topics, table.Version()); err != nil {
 		return 0, "", err
 	}

@@ -118,7 +118,7 @@ func (n *Node) copyAge(at, now time.Time) time.Duration {
 // had before it read on.
 func (n *Node) copied(meta tablecopy.Meta, records []tablecopy.Record) (*session, error) {
 	s := n.newSession(meta.Topic)
-	s.cluster, s.copied = meta.Cluster, true
+	s.cluster, s.copied, s.whole = meta.Cluster, true, true
 	for _, r := range records {
 		rec := codec.DecodeRecord(r.Key, r.Value)
 		s.kept.Loaded(r.Offset, rec, s.fold.Add(r.Offset, rec))

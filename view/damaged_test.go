@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -40,4 +41,37 @@ func TestADefinitionThatIsGoneIsMissed(t *testing.T) {
 	n.until("v", func() bool { return len(n.names()) == 2 })
 	n.degraded(viewkeeper.ReasonTableDamaged, false)
 	n.has("main.v", "main.w")
+}
+
+// A definition was lost for good, and the catalog goes on without it: neither a node that
+// ran through it nor one that starts from its copy keeps it.
+func TestADefinitionThatWasGivenUpIsKeptByNobody(t *testing.T) {
+	b := startBroker(t)
+	o := newOwner(t, b.Addr())
+	o.takeOver()
+	o.accept("", view("v", "SELECT a FROM t"))
+	o.accept("", view("w", "SELECT a FROM t"))
+	dir := t.TempDir()
+	stopped(t, b.Addr(), dir, o)
+	runs := run(t, config(t, b.Addr(), "n2"), fast())
+	runs.ready()
+
+	o.raw(topics.Table(), "main.v", nil)
+	o.heartbeat() // the last batch is never compacted
+	b.Cluster().Compact()
+	o.takeOver()
+	d, rows := o.decision("", view("x", "SELECT a FROM t"))
+	sum := fold.NewLive([]viewkeeper.Row{o.rows["w"], rows[0]})
+	o.put(&codec.Commit{
+		Version: d.Version, Epoch: o.epoch, Owner: o.name, DefinitionsTopic: o.topic,
+		Decisions: []viewkeeper.Decision{d}, Rows: rows, Live: sum.At(d.Version),
+	})
+	o.put(codec.Row{Row: rows[0]})
+	o.decide(d)
+
+	for _, n := range []*running{runs, run(t, withCopy(t, b.Addr(), dir), fast())} {
+		n.until("the definitions", func() bool { return slices.Equal(n.names(), []string{"main.w", "main.x"}) })
+		n.degraded(viewkeeper.ReasonTableDamaged, false)
+		n.ready()
+	}
 }

@@ -83,7 +83,11 @@ func (n *Node) session() *session {
 	changed := s.changed()
 	switch {
 	case changed == nil && s.outdated(time.Now()):
-		n.log.Info("this node was away for longer than drops are kept; the table is read anew from its beginning", "topic", n.topics.Table(), "version", s.fold.Version())
+		why := "this node was away for longer than drops are kept"
+		if s.damaged {
+			why = "this node has other definitions than the commit row sums up"
+		}
+		n.log.Info(why+"; the table is read anew from its beginning", "topic", n.topics.Table(), "version", s.fold.Version())
 		n.following = n.newSession(s.guard.ID())
 		n.following.cluster, n.following.confirmed = s.cluster, s.confirmed
 		return n.following
@@ -304,12 +308,16 @@ func (n *Node) findEnd(ctx context.Context) (again time.Duration) {
 	_, need = s.fold.NeedEnd()
 	settled := !s.fold.Collecting()
 	if settled {
-		s.damaged = s.fold.Damaged()
+		s.verify()
 	}
 	if s == n.accepted && settled {
 		n.absorb(s, time.Now())
 	}
+	anew := s.outdated(time.Now())
 	n.mu.Unlock()
+	if anew {
+		n.restartView()
+	}
 	if settled {
 		poke(n.kick)
 		n.wake.fire()

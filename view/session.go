@@ -36,8 +36,10 @@ type session struct {
 	broken bool
 	// began is when the first record was asked for.
 	began time.Time
-	// damaged says that definitions were missing when the end was reached, and still are.
-	damaged bool
+	// damaged says that definitions were missing, or too many, when the end was reached or
+	// an owner took over, and still are. whole says that once they were all there, or that a
+	// copy was taken for that.
+	damaged, whole bool
 }
 
 // coldReading is how long a session that began with nothing may take to come to the
@@ -45,10 +47,17 @@ type session struct {
 // default: who takes longer may miss it.
 const coldReading = 12 * time.Hour
 
-// outdated reports whether drops may be missing for good (DESIGN.md, rule 9): another
-// session must read the table from its beginning. Node.mu is held.
+// outdated reports whether drops may be missing for good (DESIGN.md, rule 9), or what was
+// whole is no more, as when a restore gave up what this session had read before it was
+// lost: another session must read the table from its beginning. Node.mu is held.
 func (s *session) outdated(now time.Time) bool {
-	return s.fold.Outdated() || !s.fold.Resumed() && now.Sub(s.began) > coldReading
+	return s.fold.Outdated() || s.damaged && s.whole || !s.fold.Resumed() && now.Sub(s.began) > coldReading
+}
+
+// verify compares the definitions with what the commit row sums up. Node.mu is held.
+func (s *session) verify() {
+	s.damaged = s.fold.Damaged()
+	s.whole = s.whole || !s.damaged && !s.fold.Collecting()
 }
 
 // newSession begins with nothing read; see copied for one that does not. id is that
@@ -96,12 +105,12 @@ func (n *Node) record(s *session, offset int64, rec codec.Record, value []byte) 
 	now := time.Now()
 
 	n.mu.Lock()
-	wasCollecting := s.fold.Collecting()
+	wasCollecting, before := s.fold.Collecting(), s.fold.Commit()
 	counts := s.fold.Add(offset, rec)
 	collecting := s.fold.Collecting()
 	s.broken = s.broken || collecting
-	if wasCollecting && !collecting {
-		s.damaged = s.fold.Damaged()
+	if c := s.fold.Commit(); wasCollecting && !collecting || c != before && before != nil && c.Epoch != before.Epoch {
+		s.verify()
 	}
 	if n.copy.dir != "" {
 		s.kept.Add(offset, rec, value, counts)
@@ -148,7 +157,7 @@ func (n *Node) absorb(s *session, now time.Time) bool {
 		return false
 	}
 	if s.damaged {
-		s.damaged = s.fold.Damaged()
+		s.verify()
 	}
 	if len(u.Commits) > 0 {
 		n.decisions.add(u.Commits, s.broken)

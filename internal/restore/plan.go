@@ -355,6 +355,14 @@ func (b *builder) write() {
 	for name := range b.known.Table.names {
 		b.drop(name)
 	}
+	// Nodes that saw what lay under rubbish before compaction took it have it still.
+	under := map[viewkeeper.Name]bool{}
+	for _, key := range b.known.Table.Unreadable() {
+		if name, ok := codec.RowKey(key); ok {
+			under[name] = true
+			b.drop(name)
+		}
+	}
 	for _, row := range f.Rows() {
 		b.drop(row.Name)
 	}
@@ -369,14 +377,14 @@ func (b *builder) write() {
 			p.Report.Definitions++
 		}
 		was, known := f.Row(row.Name)
-		same := known && was.Version == row.Version && was.Live() == row.Live()
+		same := known && was.Version == row.Version && codec.HashRow(was) == codec.HashRow(row)
 		if !same && (row.Live() || was.Live()) {
 			p.Report.Changed++
 		}
 		_, inTable := b.known.Table.names[row.Name]
 		switch {
 		case p.InPlace && same && !open[row.Name]:
-		case !row.Live() && !known && !inTable: // nobody has it
+		case !row.Live() && !known && !inTable && !under[row.Name]: // nobody has it
 		default:
 			p.Rows = append(p.Rows, row)
 		}
@@ -393,6 +401,10 @@ func (b *builder) write() {
 			p.Commit.Version++
 			p.Commit.VersionBase++
 		}
+	} else {
+		// What was purged up to where is lost with the commit row: copies of before are to
+		// be read anew.
+		p.Commit.PurgedThrough = p.Commit.Version
 	}
 	live := fold.NewLive(nil)
 	for _, row := range b.rows {

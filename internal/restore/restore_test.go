@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/internal/restore"
 	"github.com/viewkeeper/viewkeeper/processor"
 )
@@ -283,5 +284,76 @@ func TestARepairInPlace(t *testing.T) {
 	w.must(err)
 	if !p.Nothing(k) {
 		t.Errorf("there is something to repair still: %+v", p.Report)
+	}
+}
+
+// A stranger wrote a row again with its version and another text: it is the row that is
+// put back, not its version alone.
+func TestARowWithAnotherTextIsPutBack(t *testing.T) {
+	w := newWorld(t)
+	w.own()
+	w.follow()
+	w.story()
+	last := w.say("z", "CREATE VIEW z AS SELECT a FROM t").Version // the commit row holds this one only
+	before, rows := w.at(last), w.rows()
+	w.stopOwn()
+	name, err := viewkeeper.ParseName("a")
+	w.must(err)
+	row, _ := w.look().Table.Fold.Row(name)
+	forged := *row.Definition
+	forged.SQL = "CREATE VIEW a AS SELECT 1 AS a, 2 AS b FROM t"
+	row.Definition = &forged
+	key, value := codec.EncodeRecord(codec.Row{Row: row})
+	w.write(w.topics.Names.Table(), key, value)
+	w.own()
+	if s, err := w.owner.WaitStatus(w.ctx, func(s processor.Status) bool { return s.Reasons[viewkeeper.ReasonTableDamaged] != "" }); err != nil {
+		t.Fatalf("%v: %+v", err, s)
+	}
+	r := w.restore(w.source(restore.Decided), false, false)
+	if !r.Complete || r.Changed != 1 || r.Version != last+1 {
+		t.Errorf("%+v", r)
+	}
+	w.owns()
+	if got := w.rows(); !maps.Equal(got, rows) {
+		t.Errorf("the table holds\n%v\nand held\n%v", got, rows)
+	}
+	if s := w.at(r.Version); s.Digest != before.Digest {
+		t.Errorf("the digest was %s and is %s", before.Digest, s.Digest)
+	}
+}
+
+// What is lost for good is gone everywhere, also from nodes that ran through it.
+func TestWhatIsLostIsGoneEverywhere(t *testing.T) {
+	for what, rubbish := range map[string][]byte{"rubbish": []byte("rubbish"), "a tombstone": nil} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.own()
+			w.follow()
+			w.story()
+			w.say("y", "CREATE VIEW y AS SELECT a FROM t")
+			last := w.say("z", "CREATE VIEW z AS SELECT a FROM t").Version // the commit row holds this one only
+			w.at(last)
+			w.stopOwn()
+			w.write(w.topics.Names.Table(), "main.y", rubbish)
+			w.write(w.topics.Names.Table(), "stranger", []byte("the last batch is never compacted"))
+			w.broker.Cluster().Compact()
+			w.own()
+			if s, err := w.owner.WaitStatus(w.ctx, func(s processor.Status) bool { return s.Reasons[viewkeeper.ReasonTableDamaged] != "" }); err != nil {
+				t.Fatalf("%v: %+v", err, s)
+			}
+			r := w.restore(w.source(restore.InTable), false, true)
+			w.owns()
+			want := w.rows()
+			if _, there := want["main.y"]; there {
+				t.Fatalf("it is not lost: %v", want)
+			}
+			s := w.at(r.Version)
+			if s.Definitions != len(want) {
+				t.Errorf("the node has %d definitions and the table %d", s.Definitions, len(want))
+			}
+			if d := w.say("after", "CREATE VIEW y AS SELECT a FROM e"); d.Verdict != viewkeeper.Accepted {
+				t.Errorf("%+v", d)
+			}
+		})
 	}
 }
