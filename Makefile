@@ -33,10 +33,10 @@ lint: ## vet, gofmt, staticcheck, the house rules, the alerting rules
 	$(GO) test ./internal/lint
 	cd docs/alerts/check && $(GO) vet . && $(GO) test -count=1 . # its files are outside of that module, where test results are kept too long
 
-unit: ## unit tests with the race detector, and the model of the protocol without (one goroutine, many states)
+unit: ## unit tests with the race detector, and without it the model of the protocol (one goroutine, many states) and LevelDB's failed writes
 	@scripts/need $(GO) cc
 	$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v -e /e2e -e /internal/lint -e /modelcheck) ./e2e/torture/history
-	$(GO) test ./internal/fold/modelcheck
+	$(GO) test ./internal/fold/modelcheck ./internal/tablecopy
 
 fuzz: ## every fuzz target for FUZZ each, 2s by default; FUZZ=10m looks further
 	@scripts/need $(GO) cc

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/syndtr/goleveldb/leveldb/opt"
 	"github.com/syndtr/goleveldb/leveldb/storage"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -401,4 +402,11 @@ func (w *world) String() string {
 	}
 	fmt.Fprintln(&b, "copied to", w.copying.fold.Next(), slices.Sorted(maps.Keys(w.seen)))
 	return b.String()
+}
+
+// small makes LevelDB write tables often.
+func small() *opt.Options {
+	o := options(false)
+	o.WriteBuffer, o.CompactionTableSize = 4<<10, 4<<10
+	return o
 }

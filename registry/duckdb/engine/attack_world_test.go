@@ -142,7 +142,9 @@ func (w *attackWorld) judge(sql string, patience time.Duration) (viewkeeper.Deci
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range []*Planner{w.owner, w.node} {
-		p.supervisor.cfg.CallTimeout = max(attackDeadline, patience)
+		p.mu.Lock()
+		p.callTimeout = max(attackDeadline, patience)
+		p.mu.Unlock()
 	}
 	w.offset++
 	out, err := w.catalog.Judge(context.Background(), viewkeeper.Submission{

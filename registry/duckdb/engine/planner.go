@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/viewkeeper/viewkeeper/registry"
 	"github.com/viewkeeper/viewkeeper/registry/duckdb"
@@ -20,6 +21,8 @@ type Planner struct {
 
 	mu   sync.Mutex
 	used *process // the child that the last call ran on, nil before the first
+	// callTimeout is Config.CallTimeout; the supervisor copies its own without this lock.
+	callTimeout time.Duration
 }
 
 var _ registry.Planner = (*Planner)(nil)
@@ -31,7 +34,7 @@ func StartPlanner(ctx context.Context, cfg Config) (*Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Planner{supervisor: s}, nil
+	return &Planner{supervisor: s, callTimeout: s.cfg.CallTimeout}, nil
 }
 
 // Describe is that of [registry.Planner].
@@ -93,7 +96,7 @@ func (p *Planner) call(ctx context.Context, method string, params, result any) e
 	p.used = child
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.supervisor.cfg.CallTimeout)
+		ctx, cancel = context.WithTimeout(ctx, p.callTimeout)
 		defer cancel()
 	}
 	err = p.supervisor.roundTrip(ctx, child, method, params, result)
