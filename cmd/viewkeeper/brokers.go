@@ -103,7 +103,7 @@ func (c *topicsClient) submit(ctx context.Context, sub viewkeeper.Submission, qu
 	// Decisions are looked for from here on, so nothing can be missed in between.
 	from, err := c.admin.ReadableEnd(ctx, c.Decisions())
 	if err != nil {
-		return nil, kafkaFailure(err)
+		return nil, fmt.Errorf("%w; nothing was written", kafkaFailure(err))
 	}
 	if _, err := c.emitter.Emit(ctx, sub); err != nil {
 		return nil, kafkaFailure(err)

@@ -86,7 +86,7 @@ func (a *app) restore(ctx context.Context, dir string) error {
 		}
 		shown.stop()
 		if plan.Report.From == restore.InTable && plan.Nothing(known) && len(plan.Report.Damage) == 0 {
-			plan.Report.Notes = append(plan.Report.Notes, "there is nothing to repair")
+			plan.Report.Notes = append(plan.Report.Notes, "there is nothing to repair, so nothing was written")
 			return a.printRestore(plan.Report)
 		}
 		if err := plan.Allowed(known, a.Force, a.AcceptLoss); err != nil {

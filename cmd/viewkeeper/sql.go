@@ -107,7 +107,7 @@ func (a *app) newSession() (*session, error) {
 	if a.direct() {
 		door, err := a.openTopics()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; nothing was written", err)
 		}
 		return &session{app: a, door: door, closer: door}, nil
 	}
