@@ -88,7 +88,7 @@ func emitProblem(err error, id string) *Problem {
 	case errors.Is(err, ErrTooLarge):
 		return problemf(http.StatusRequestEntityTooLarge, viewkeeper.CodeTooLarge, "%v; nothing was written", err)
 	case errors.Is(err, ErrNotWritten):
-		return problemf(http.StatusServiceUnavailable, CodeUnreachable, "%v; nothing was written, try again", err)
+		return problemf(http.StatusServiceUnavailable, CodeUnreachable, "%v; try again", err)
 	}
 	p := problemf(http.StatusGatewayTimeout, CodeTimeout,
 		"whether statement %s was written is not known (%v); send the same text with the same id again, it is decided once", id, err)
