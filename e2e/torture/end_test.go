@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // in Kafka, what each node has, a fresh one too, what becomes of ids that are asked
 // for or sent again, and what a fleet without faults makes of the same log.
 func (r *run) end(ctx context.Context, m *nemesis) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 	fresh := r.f.Serve("fresh", "node")
 	r.address["fresh"] = fresh.HTTP
@@ -227,7 +228,16 @@ func (r *run) replay(ctx context.Context, m *nemesis, log []*kgo.Record) {
 		r.t.Fatal(err)
 	}
 	node := f.Serve("replay", "owner,node")
-	node.WantRows("SELECT 1 AS one", viewkeeper.Version(len(log)), "1")
+	// As long as it gets on: a long run's log is judged for minutes where others work too.
+	for at := viewkeeper.Version(0); at < viewkeeper.Version(len(log)); {
+		fleet.Eventually(r.t, fmt.Sprintf("the replay gets on from version %d of %d", at, len(log)), func() error {
+			if now := node.Status().Version; now > at {
+				at = now
+				return nil
+			}
+			return errors.New("it stands still")
+		})
+	}
 	node.Stop() // what it said is on the topic
 	r.h.Replay = r.decisions(ctx, f)
 }
