@@ -79,7 +79,7 @@ func (a *Admin) CheckTopics(ctx context.Context, t Topics, opts CheckOptions) ([
 		topic, ok := found[s.topic]
 		if !ok {
 			problems = append(problems, Problem{Topic: s.topic, Fatal: true, Missing: true,
-				Detail: "create the catalog's topics with viewkeeper topics create"})
+				Detail: "create the catalog's topics with viewkeeper topics create; if a topic was lost, viewkeeper restore puts the catalog back"})
 			continue
 		}
 		problems = append(problems, s.checkShape(topic)...)

@@ -44,7 +44,7 @@ type MissingTopicError struct{ Topic string }
 
 // Error names the topic and the way out.
 func (e *MissingTopicError) Error() string {
-	return fmt.Sprintf("the topic %s is not there; create the catalog's topics with viewkeeper topics create", e.Topic)
+	return fmt.Sprintf("the topic %s is not there; create the catalog's topics with viewkeeper topics create; if a topic was lost, viewkeeper restore puts the catalog back", e.Topic)
 }
 
 // TopicChangedError is returned when a topic is not the one that was known:
