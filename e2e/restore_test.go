@@ -78,9 +78,9 @@ func TestRestoreOnRealKafka(t *testing.T) {
 		}
 	}
 	policy("delete")
-	if err := admin.DeleteRecords(f.Topic("table"), map[int32]int64{0: 1}); err != nil {
-		t.Fatal(err)
-	}
+	fleet.Eventually(t, "the policy is known where records are deleted", func() error {
+		return admin.DeleteRecords(f.Topic("table"), map[int32]int64{0: 1})
+	})
 	policy("compact")
 	if dry := run("restore", "--from", "decisions", "--dry-run", "--output", "table"); !strings.Contains(dry, "begins at offset 1") {
 		t.Errorf("of a truncated table it says\n%s", dry)

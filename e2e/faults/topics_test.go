@@ -86,7 +86,9 @@ func TestTruncatedTable(t *testing.T) {
 		// A broker deletes records only where the policy is delete.
 		policy := map[string]string{"cleanup.policy": "compact"}
 		w.configure(topic, map[string]string{"cleanup.policy": "delete"})
-		w.must(w.cluster.DeleteRecords(w.Topic(topic), map[int32]int64{0: before}))
+		fleet.Eventually(t, "the policy is known where records are deleted", func() error {
+			return w.cluster.DeleteRecords(w.Topic(topic), map[int32]int64{0: before})
+		})
 		if topic == "decisions" {
 			policy["cleanup.policy"] = "delete"
 		}
