@@ -115,6 +115,7 @@ func ownerHandler(status func() processor.Status, spec ownerSpec) http.Handler {
 // owner, until ctx ends: what keeps it from owning is known to nobody else.
 func tellNode(ctx context.Context, p *processor.Processor, n *view.Node) {
 	var last map[string]string
+	// It ends with ctx alone, since nothing is ever what it waits for.
 	_, _ = p.WaitStatus(ctx, func(s processor.Status) bool {
 		if !maps.Equal(s.Reasons, last) {
 			last = s.Reasons

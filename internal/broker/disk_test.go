@@ -1,28 +1,26 @@
+//go:build linux
+
 package broker_test
 
 import (
 	"bytes"
 	"fmt"
-	"os/exec"
-	"strconv"
 	"testing"
 
 	"github.com/IBM/sarama"
+	"golang.org/x/sys/unix"
 )
 
 // TestAFullDisk: when the disk takes no more, a write is refused, what was acked before
 // is there, also after kill -9, and writing goes on once there is room. The limit of a
 // process's files stands for the disk's end: the broker sees both as a write that fails.
 func TestAFullDisk(t *testing.T) {
-	if _, err := exec.LookPath("prlimit"); err != nil {
-		t.Skip("there is no prlimit to limit the broker's files with")
-	}
 	dir := t.TempDir()
 	addr, kill, pid := childWithID(t, dir)
-	limit := func(size string) {
+	limit := func(size uint64) {
 		t.Helper()
-		if out, err := exec.Command("prlimit", "--pid", strconv.Itoa(pid), "--fsize="+size+":").CombinedOutput(); err != nil {
-			t.Fatalf("prlimit: %v %s", err, out)
+		if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}, nil); err != nil {
+			t.Fatal(err)
 		}
 	}
 	s := settings(t, addr)
@@ -34,7 +32,7 @@ func TestAFullDisk(t *testing.T) {
 	if _, err := a.CreateTopics(t.Context(), topics); err != nil {
 		t.Fatal(err)
 	}
-	limit("100000")
+	limit(100_000)
 	var acked []string
 	write := func(text string) error {
 		// A producer of its own each: what became of a failed write of one that retries is not known.
@@ -62,7 +60,7 @@ func TestAFullDisk(t *testing.T) {
 	if err := write("still full"); err == nil {
 		t.Fatal("there is room again")
 	}
-	limit("unlimited")
+	limit(unix.RLIM_INFINITY)
 	if err := write("after"); err != nil {
 		t.Fatalf("there is room and nothing is written: %v", err)
 	}

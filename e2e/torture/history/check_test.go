@@ -2,10 +2,12 @@ package history
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,12 +17,21 @@ import (
 
 var kept = flag.String("history", "", "a history that a run has kept, for TestKept")
 
-// TestKept checks a history that a failed run has kept.
+// TestKept checks a history that a failed run has kept; without -history a good one, kept
+// here as a run does.
 func TestKept(t *testing.T) {
-	if *kept == "" {
-		t.Skip("no -history")
+	path := *kept
+	if path == "" {
+		path = filepath.Join(t.TempDir(), "history.jsonl")
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(story().Write(f), f.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	f, err := os.Open(*kept)
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +39,9 @@ func TestKept(t *testing.T) {
 	h, err := ReadFrom(f)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if *kept == "" && len(h.Topic) != len(story().Topic) {
+		t.Errorf("%d decisions were read, %d were kept", len(h.Topic), len(story().Topic))
 	}
 	wantNone(t, h)
 }
