@@ -259,6 +259,23 @@ func TestOutOfMemoryReplaces(t *testing.T) {
 	}
 }
 
+// A query that finds no memory since somebody else has it is answered all the same.
+func TestOutOfMemoryOfSomebodyElse(t *testing.T) {
+	s := startTestServer(t, func(c *Config) { c.Options.MemoryLimit = 96 << 20; c.Options.Threads = 1 })
+	hog, err := s.Query(context.Background(), duckdb.QueryRequest{SQL: "FROM range(2000000) r(i) ORDER BY hash(i)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hog.Body.Close() // what it sorted is in memory until somebody reads it
+	child := s.supervisor.currentForTest(t)
+	if value, _ := ask(t, s, "SELECT count(*) FROM (FROM range(1000000) r(i) GROUP BY ALL)"); value != "1000000" {
+		t.Fatal(value)
+	}
+	if !child.leaving() {
+		t.Error("there was memory for both, so this test shows nothing")
+	}
+}
+
 func TestCloseEndsEverything(t *testing.T) {
 	s := startTestServer(t, nil)
 	r, err := s.Query(context.Background(), duckdb.QueryRequest{SQL: "FROM range(1000000000)"})

@@ -236,13 +236,19 @@ func (p *process) retire(reason string) {
 // on after an engine that ran out of its memory or found itself broken, but is of no
 // use any more: DuckDB does not give back what it has.
 func (p *process) note(err error) error {
-	var plan *registry.PlanError
 	if lost := registry.AsLost(err); lost != nil {
 		p.retire(lost.Detail)
-	} else if errors.As(err, &plan) && plan.Code == duckdb.CodeMemory {
+	} else if outOfMemory(err) {
 		p.retire("its engine ran out of memory")
 	}
 	return err
+}
+
+// outOfMemory reports whether an error is an engine's that had no memory left for a
+// query. Whose memory it was is not told: all queries of an engine share its limit.
+func outOfMemory(err error) bool {
+	var plan *registry.PlanError
+	return errors.As(err, &plan) && plan.Code == duckdb.CodeMemory
 }
 
 // leaving reports whether the process is gone or about to be.

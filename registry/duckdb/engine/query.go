@@ -16,10 +16,11 @@ import (
 
 // Query is that of [duckdb.Server]; the body comes over the query's connection.
 //
-// A query that is lost with its engine before it gave a row is tried again, alone in
-// an engine of its own. When it is lost again, or later, the error, or the body's, is
-// a *[registry.LostError]: the query can be asked again, on the engine that is being
-// started. The engine ends a query at its timeout; one that does not end then is
+// A query that is lost with its engine, or finds no memory left in it, before it gave
+// a row is tried again, alone in an engine of its own: what took the engine or its
+// memory may have been somebody else's. When it is lost again, or later, the error, or
+// the body's, is a *[registry.LostError]: the query can be asked again, on the engine
+// that is being started. The engine ends a query at its timeout; one that does not end then is
 // killed after the grace, and so is one that does not end after Close, or after ctx.
 func (s *Server) Query(ctx context.Context, req duckdb.QueryRequest) (*duckdb.Result, error) {
 	cancel := context.CancelFunc(func() {})
@@ -42,11 +43,10 @@ func (s *Server) queryTwice(ctx context.Context, req duckdb.QueryRequest, releas
 		return nil, err
 	}
 	result, err := s.queryOn(ctx, p, req, release)
-	first := registry.AsLost(err)
-	if first == nil || ctx.Err() != nil {
+	if ctx.Err() != nil || registry.AsLost(err) == nil && !outOfMemory(err) {
 		return result, err
 	}
-	s.supervisor.cfg.Log.Info("a query that was lost with its engine is tried again, alone", "detail", first.Detail)
+	s.supervisor.cfg.Log.Info("a query that was lost with its engine, or found no memory in it, is tried again, alone", "detail", err.Error())
 	p, put, err := s.alone.take(ctx)
 	if err != nil {
 		return nil, err
