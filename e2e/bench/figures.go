@@ -15,5 +15,6 @@ type named struct {
 func figures() []named {
 	return []named{
 		{"P1", p1},
+		{"P5", p5},
 	}
 }
