@@ -55,7 +55,7 @@ torture: build ## a long run of e2e/torture: MINUTES=20 of clients under a nemes
 
 bench: build ## what docs/performance.md speaks of, measured here: QUICK=1 in below 3 minutes, ONLY=P1,P3 some of it
 	@scripts/need java
-	$(GO) build -o bin/bench ./e2e/bench
+	$(GO) build -tags duckdb_arrow -o bin/bench ./e2e/bench
 	scripts/with-kafka 1 bin/bench $(if $(QUICK),-quick) $(if $(ONLY),-only $(ONLY))
 
 clean:

@@ -180,3 +180,19 @@ func BenchmarkReloadSame10k(b *testing.B) {
 		}
 	}
 }
+
+// TestCurrentAllocatesNothing: everything that answers from the catalog asks for it.
+func TestCurrentAllocatesNothing(t *testing.T) {
+	base, _ := newBase(t, quiet())
+	r := registry.New(base, registry.RegistryOptions{})
+	if err := r.Reload(t.Context(), 3, rowsOf(t, star(1)...)); err != nil {
+		t.Fatal(err)
+	}
+	var f *registry.Factory
+	if n := testing.AllocsPerRun(1000, func() { f = r.Current() }); n != 0 {
+		t.Errorf("Current makes %v allocations", n)
+	}
+	if f.Version() != 3 {
+		t.Errorf("it gives version %s", f.Version())
+	}
+}

@@ -15,6 +15,9 @@ type named struct {
 func figures() []named {
 	return []named{
 		{"P1", p1},
+		{"P4", p4},
 		{"P5", p5},
+		{"P7", p7},
+		{"P8", p8},
 	}
 }
