@@ -23,6 +23,9 @@ func (p *Planner) bind(ctx context.Context, q registry.Query) (registry.Bound, e
 	if err != nil || refusal != nil {
 		return registry.Bound{Err: refusal}, err
 	}
+	if err := p.scratch.ready(ctx, w.mayRead()); err != nil {
+		return registry.Bound{}, err
+	}
 	text, places := withFullPaths(w.text, w.files)
 	columns, refusal, err := p.plan(ctx, w, text, places)
 	if err != nil || refusal != nil {
@@ -55,11 +58,7 @@ func (p *Planner) plan(ctx context.Context, w *walker, text string, places ddl.O
 			err = errors.Join(err, p.scratch.conn.exec(context.WithoutCancel(ctx), "PRAGMA disable_optimizer"))
 		}()
 	}
-	columns, refusal, err = p.planned(ctx, w, text, places)
-	if refusal != nil {
-		err = p.scratch.repair(ctx)
-	}
-	return columns, refusal, err
+	return p.planned(ctx, w, text, places)
 }
 
 func (p *Planner) planned(ctx context.Context, w *walker, text string, places ddl.OffsetMap) ([]viewkeeper.Column, *registry.PlanError, error) {
@@ -84,7 +83,7 @@ func (p *Planner) planned(ctx context.Context, w *walker, text string, places dd
 			return nil, refusal, err
 		}
 	}
-	if p.mayBeUntyped(text, tokens, columns) {
+	if p.mayBeUntyped(text, tokens, columns, w.mayRead()) {
 		if err := p.findUntyped(ctx, body, columns); err != nil {
 			refusal, err := w.refusal(err, nowhere)
 			return nil, refusal, err

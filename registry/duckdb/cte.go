@@ -1,6 +1,7 @@
 package duckdb
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -125,6 +126,24 @@ func (w *walker) finish() {
 	}
 	slices.Sort(w.out.Files)
 	w.out.Files = slices.Compact(w.out.Files)
+}
+
+// mayRead is every name that the engine may look up in its catalog of relations when it
+// binds the text, some of them more than once. Each reference without a schema is one
+// of main's; so is a file, which the engine takes for a relation first.
+func (w *walker) mayRead() iter.Seq[viewkeeper.Name] {
+	return func(yield func(viewkeeper.Name) bool) {
+		for _, r := range w.refs {
+			if !yield(viewkeeper.MakeName(r.Schema, r.View)) {
+				return
+			}
+		}
+		for _, f := range w.files {
+			if !yield(viewkeeper.MakeName("", f.full)) || !yield(viewkeeper.MakeName("", f.written)) {
+				return
+			}
+		}
+	}
 }
 
 // noteLayers notes how many layers a SELECT has above and in itself.

@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"context"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -25,7 +26,7 @@ func isUntyped(columnType string) bool { return strings.Contains(columnType, unt
 // mayBeUntyped reports whether the output of a text could have such a column: it
 // writes a NULL other than in IS NULL, an empty list, or calls a function without
 // arguments that makes one; or it reads something that has one.
-func (p *Planner) mayBeUntyped(text string, tokens []token, columns []viewkeeper.Column) bool {
+func (p *Planner) mayBeUntyped(text string, tokens []token, columns []viewkeeper.Column, reads iter.Seq[viewkeeper.Name]) bool {
 	some := false
 	for _, c := range columns {
 		some = some || hasInteger(c.Type)
@@ -33,8 +34,13 @@ func (p *Planner) mayBeUntyped(text string, tokens []token, columns []viewkeeper
 	if !some {
 		return false
 	}
-	if len(p.scratch.now.untyped) > 0 || p.untypedBase {
+	if p.untypedBase {
 		return true
+	}
+	for n := range reads {
+		if st := p.scratch.stubs[n]; st != nil && st.untyped {
+			return true
+		}
 	}
 	for i, t := range tokens {
 		previous := func(word string) bool { return i > 0 && tokens[i-1].is(text, word) }

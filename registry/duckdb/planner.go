@@ -146,15 +146,13 @@ func (p *Planner) Parse(ctx context.Context, queries []registry.Query) ([]regist
 func (p *Planner) Bind(ctx context.Context, stubs []registry.Stub, queries []registry.Query) ([]registry.Bound, error) {
 	out := make([]registry.Bound, len(queries))
 	err := p.call(ctx, func() error {
-		if err := p.scratch.change(ctx, stubs); err != nil {
+		if err := p.scratch.change(stubs); err != nil {
 			return err
 		}
 		for i, q := range queries {
 			var err error
 			if out[i], err = p.bind(ctx, q); err != nil {
-				if registry.AsLost(err) == nil {
-					err = errors.Join(err, p.scratch.settle(context.WithoutCancel(ctx), false))
-				}
+				p.scratch.settle(false)
 				return err
 			}
 		}
@@ -168,12 +166,18 @@ func (p *Planner) Bind(ctx context.Context, stubs []registry.Stub, queries []reg
 
 // Settle ends the trial.
 func (p *Planner) Settle(ctx context.Context, keep bool) error {
-	return p.call(ctx, func() error { return p.scratch.settle(ctx, keep) })
+	return p.call(ctx, func() error {
+		p.scratch.settle(keep)
+		return nil
+	})
 }
 
 // Reset drops all stubs.
 func (p *Planner) Reset(ctx context.Context) error {
-	return p.call(ctx, func() error { return p.scratch.reset(ctx) })
+	return p.call(ctx, func() error {
+		p.scratch.reset()
+		return nil
+	})
 }
 
 // Close ends the engine. Later calls return [ErrClosed].
@@ -189,9 +193,10 @@ func (p *Planner) Close() error {
 // for macros that may give one.
 func (p *Planner) findUntypedBase(ctx context.Context) error {
 	base := p.gate.base
+	nothing := func(func(viewkeeper.Name) bool) {}
 	for i, r := range base.described.Relations {
 		columns := append([]viewkeeper.Column(nil), r.Columns...)
-		if !p.mayBeUntyped("NULL", lex("NULL"), columns) {
+		if !p.mayBeUntyped("NULL", lex("NULL"), columns, nothing) {
 			continue
 		}
 		if err := p.findUntyped(ctx, "SELECT * FROM "+r.Name.SQL(), columns); err != nil {
@@ -209,7 +214,7 @@ func (p *Planner) findUntypedBase(ctx context.Context) error {
 			continue
 		}
 		integer := []viewkeeper.Column{{Type: "INTEGER"}}
-		if p.mayBeUntyped(s.text, s.tokens, integer) {
+		if p.mayBeUntyped(s.text, s.tokens, integer, nothing) {
 			p.untypedMacros[s.name.View] = true
 		}
 	}

@@ -2,153 +2,104 @@ package duckdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"maps"
+	"slices"
 	"strings"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/registry"
 )
 
-// scratch keeps the stubs. Each is a view that gives an empty relation: a table
-// would also have a rowid, which the definition that it stands for has not.
+// scratch keeps the stubs. In the engine each is a view that gives an empty
+// relation: a table would also have a rowid, which the definition that it stands for
+// has not.
 //
-// A trial is one transaction on conn, and everything that is bound is bound
-// there. The engine has no savepoints, and none are needed: a query that does not
-// bind leaves the transaction as it was. What does abort it (a stub that the
-// engine will not have) loses the trial; COMMIT would then drop the work and say
-// that all is well, so such an error is never passed over.
+// What stubs there are is noted here, and the engine is told of a stub when a
+// query that reads it is about to be bound (see ready): most definitions are read by
+// nobody, and a change to one costs the engine nothing. So the views in the engine
+// are a cache, made and dropped one by one outside of any transaction, and a trial is
+// a journal of what to put back. An engine's transaction would do that too, but
+// its costs grow with the catalog, and a value that can't be computed while a query is
+// planned (LIMIT 'x'::INT) aborts it with all its stubs.
+//
+// It rests on this: what a query reads is among the walker's references, or the base's.
 //
 // An empty schema is dropped with its last stub, so that what the engine says of
 // an unknown name does not depend on what there once was.
 type scratch struct {
-	conn   *conn
-	base   *baseCatalog
-	open   bool // a trial is
-	now    stubSet
-	before stubSet         // now, when the trial began
-	made   []registry.Stub // what the trial has changed, in order
-}
+	conn *conn
+	base *baseCatalog
 
-// stubSet is what stubs there are.
-type stubSet struct {
-	stubs map[viewkeeper.Name]bool
+	stubs map[viewkeeper.Name]*stub
 	// schemas counts the stubs of each schema that is not the base's.
 	schemas map[string]int
-	// untyped holds the stubs with a column of the type "NULL", see nulls.go.
-	untyped map[viewkeeper.Name]bool
+	// journal is what the trial has changed, in order.
+	journal []change
+
+	// made is what views the engine has, and of which stubs; one of unsure when it
+	// does not matter what is there.
+	made map[viewkeeper.Name]*stub
+	// madeSchemas are the schemas that the engine has for them, moved those that came
+	// or went here since.
+	madeSchemas map[string]bool
+	moved       map[string]bool
 }
 
-func newStubSet() stubSet {
-	return stubSet{map[viewkeeper.Name]bool{}, map[string]int{}, map[viewkeeper.Name]bool{}}
+// stub is one definition's output. Two of one name with the same columns are one.
+type stub struct {
+	columns []viewkeeper.Column
+	untyped bool // it has a column of the type "NULL", see nulls.go
 }
 
-func (s stubSet) clone() stubSet {
-	return stubSet{maps.Clone(s.stubs), maps.Clone(s.schemas), maps.Clone(s.untyped)}
+// change is what stub a name had before, nil for none.
+type change struct {
+	name   viewkeeper.Name
+	before *stub
 }
+
+// unsure stands for a view of which it is not known what became of it.
+func unsure() *stub { return &stub{} }
 
 func newScratch(c *conn, b *baseCatalog) *scratch {
-	return &scratch{conn: c, base: b, now: newStubSet()}
+	return &scratch{
+		conn: c, base: b, stubs: map[viewkeeper.Name]*stub{}, schemas: map[string]int{},
+		made: map[viewkeeper.Name]*stub{}, madeSchemas: map[string]bool{}, moved: map[string]bool{},
+	}
 }
 
 // change makes stubs and removes them, in a trial. After an error the trial is
 // undone.
-func (s *scratch) change(ctx context.Context, stubs []registry.Stub) error {
-	if len(stubs) == 0 {
-		return nil
-	}
-	if !s.open {
-		if err := s.conn.exec(ctx, "BEGIN"); err != nil {
+func (s *scratch) change(stubs []registry.Stub) error {
+	for _, c := range stubs {
+		if c.Columns == nil {
+			s.journaled(c.Name, nil)
+			continue
+		}
+		if err := s.check(c); err != nil {
+			s.settle(false)
 			return err
 		}
-		s.open, s.before, s.made = true, s.now.clone(), nil
+		if old := s.stubs[c.Name]; old != nil && slices.Equal(old.columns, c.Columns) {
+			continue
+		}
+		s.journaled(c.Name, &stub{
+			columns: c.Columns,
+			untyped: slices.ContainsFunc(c.Columns, func(c viewkeeper.Column) bool { return isUntyped(c.Type) }),
+		})
 	}
-	var script strings.Builder
-	run := func(last viewkeeper.Name) error {
-		if script.Len() == 0 {
-			return nil
-		}
-		err := s.conn.script(ctx, script.String())
-		script.Reset()
-		if err != nil {
-			return fmt.Errorf("duckdb: the stubs up to %s: %w", last, err)
-		}
-		return nil
-	}
-	for i, stub := range stubs {
-		err := s.plan(&script, stub)
-		if err == nil && (script.Len() > scriptBytes || i == len(stubs)-1) {
-			err = run(stub.Name)
-		}
-		if err != nil {
-			return errors.Join(err, s.settle(context.WithoutCancel(ctx), false))
-		}
-	}
-	s.made = append(s.made, stubs...)
 	return nil
 }
 
-// repair makes the trial anew when a query has aborted it: a value that can't be
-// computed while a query is planned (LIMIT 'x'::INT) does that, unlike a name that is
-// not there.
-func (s *scratch) repair(ctx context.Context) error {
-	if !s.open || s.conn.exec(ctx, "SELECT 1") == nil {
-		return nil
+// check refuses a stub that must not become a statement.
+func (s *scratch) check(c registry.Stub) error {
+	if s.base.has(c.Name) {
+		return fmt.Errorf("duckdb: the stub of %s: the base has a relation of that name", c.Name)
 	}
-	made := s.made
-	if err := s.settle(context.WithoutCancel(ctx), false); err != nil {
-		return err
-	}
-	return s.change(ctx, made)
-}
-
-// scriptBytes is about how much SQL goes to the engine at once. Between two batches a
-// context that is over is seen.
-const scriptBytes = 16 << 10
-
-// relations are all that a query over the stubs may read, in no order.
-func (s *scratch) relations() iter.Seq[viewkeeper.Name] {
-	return func(yield func(viewkeeper.Name) bool) {
-		for _, names := range []map[viewkeeper.Name]bool{s.now.stubs, s.base.relations} {
-			for n := range names {
-				if !yield(n) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// plan writes the statements that make one change, and notes it as made.
-func (s *scratch) plan(script *strings.Builder, stub registry.Stub) error {
-	n := stub.Name
-	if stub.Columns == nil {
-		s.planDrop(script, n)
-		return nil
-	}
-	if s.base.has(n) {
-		return fmt.Errorf("duckdb: the stub of %s: the base has a relation of that name", n)
-	}
-	for _, c := range stub.Columns {
+	for _, col := range c.Columns {
 		// The type is the only text here that is not quoted.
-		if strings.Contains(c.Type, ";") && !isOneType(c.Type) {
-			return fmt.Errorf("duckdb: the stub of %s: %q is not a type", n, c.Type)
-		}
-	}
-	if !s.now.stubs[n] && !s.base.schemas[n.Schema] {
-		if s.now.schemas[n.Schema] == 0 {
-			script.WriteString("CREATE SCHEMA " + viewkeeper.QuoteIdent(n.Schema) + ";\n")
-		}
-		s.now.schemas[n.Schema]++
-	}
-	script.WriteString("CREATE OR REPLACE VIEW " + n.SQL() + " AS " + emptyRelation(stub.Columns) + ";\n")
-	s.now.stubs[n] = true
-	delete(s.now.untyped, n)
-	for _, c := range stub.Columns {
-		if isUntyped(c.Type) {
-			s.now.untyped[n] = true
+		if strings.Contains(col.Type, ";") && !isOneType(col.Type) {
+			return fmt.Errorf("duckdb: the stub of %s: %q is not a type", c.Name, col.Type)
 		}
 	}
 	return nil
@@ -164,59 +115,119 @@ func isOneType(t string) bool {
 	return true
 }
 
-func (s *scratch) planDrop(script *strings.Builder, n viewkeeper.Name) {
-	if !s.now.stubs[n] {
+func (s *scratch) journaled(n viewkeeper.Name, to *stub) {
+	s.journal = append(s.journal, change{n, s.stubs[n]})
+	s.set(n, to)
+}
+
+// set gives a name a stub, or none.
+func (s *scratch) set(n viewkeeper.Name, to *stub) {
+	had := s.stubs[n] != nil
+	if to == nil {
+		delete(s.stubs, n)
+	} else {
+		s.stubs[n] = to
+	}
+	if had == (to != nil) || s.base.schemas[n.Schema] {
 		return
 	}
-	script.WriteString("DROP VIEW " + n.SQL() + ";\n")
-	delete(s.now.stubs, n)
-	delete(s.now.untyped, n)
-	if s.base.schemas[n.Schema] {
-		return
+	if to != nil {
+		s.schemas[n.Schema]++
+	} else if s.schemas[n.Schema]--; s.schemas[n.Schema] == 0 {
+		delete(s.schemas, n.Schema)
 	}
-	if s.now.schemas[n.Schema]--; s.now.schemas[n.Schema] == 0 {
-		delete(s.now.schemas, n.Schema)
-		script.WriteString("DROP SCHEMA " + viewkeeper.QuoteIdent(n.Schema) + ";\n")
+	if there := s.schemas[n.Schema] > 0; there != s.madeSchemas[n.Schema] {
+		s.moved[n.Schema] = true
+	} else {
+		delete(s.moved, n.Schema)
 	}
 }
 
 // settle ends the trial, if one is open.
-func (s *scratch) settle(ctx context.Context, keep bool) error {
-	if !s.open {
-		return nil
-	}
-	s.open = false
-	if keep {
-		// COMMIT of an aborted transaction says that all is well. Any other statement
-		// does not.
-		err := s.conn.exec(ctx, "SELECT 1")
-		if err == nil {
-			err = s.conn.exec(ctx, "COMMIT")
+func (s *scratch) settle(keep bool) {
+	if !keep {
+		for _, c := range slices.Backward(s.journal) {
+			s.set(c.name, c.before)
 		}
-		if err == nil {
-			return nil
-		}
-		s.now = s.before
-		return errors.Join(err, s.conn.exec(context.WithoutCancel(ctx), "ROLLBACK"))
 	}
-	s.now = s.before
-	return s.conn.exec(ctx, "ROLLBACK")
+	s.journal = nil
 }
 
-// reset drops every stub.
-func (s *scratch) reset(ctx context.Context) error {
-	if err := s.settle(ctx, false); err != nil {
-		return err
+// reset removes every stub.
+func (s *scratch) reset() {
+	s.settle(false)
+	for n := range s.stubs {
+		s.set(n, nil)
 	}
-	if len(s.now.stubs) == 0 {
+}
+
+// relations are all that a query over the stubs may read, in no order.
+func (s *scratch) relations() iter.Seq[viewkeeper.Name] {
+	return func(yield func(viewkeeper.Name) bool) {
+		for n := range s.stubs {
+			if !yield(n) {
+				return
+			}
+		}
+		for n := range s.base.relations {
+			if !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// ready makes the engine's views of these names what their stubs are. Each statement
+// may be run again whatever became of it, so that one that was interrupted is no
+// matter.
+func (s *scratch) ready(ctx context.Context, names iter.Seq[viewkeeper.Name]) error {
+	var script strings.Builder
+	for schema := range s.moved {
+		if s.schemas[schema] > 0 {
+			script.WriteString("CREATE SCHEMA IF NOT EXISTS " + viewkeeper.QuoteIdent(schema) + ";\n")
+			continue
+		}
+		script.WriteString("DROP SCHEMA IF EXISTS " + viewkeeper.QuoteIdent(schema) + " CASCADE;\n")
+		for n := range s.made {
+			if n.Schema == schema {
+				delete(s.made, n)
+			}
+		}
+	}
+	var changed []viewkeeper.Name
+	for n := range names {
+		want, have := s.stubs[n], s.made[n]
+		if want == have {
+			continue
+		}
+		if want != nil {
+			script.WriteString("CREATE OR REPLACE VIEW " + n.SQL() + " AS " + emptyRelation(want.columns) + ";\n")
+		} else if s.base.schemas[n.Schema] || s.schemas[n.Schema] > 0 {
+			script.WriteString("DROP VIEW IF EXISTS " + n.SQL() + ";\n")
+		}
+		s.made[n] = unsure()
+		changed = append(changed, n)
+	}
+	if script.Len() == 0 && len(changed) == 0 {
 		return nil
 	}
-	var drops []registry.Stub
-	for n := range s.now.stubs {
-		drops = append(drops, registry.Stub{Name: n})
+	if err := s.conn.script(ctx, script.String()); err != nil {
+		return fmt.Errorf("duckdb: the stubs that a query reads: %w", err)
 	}
-	if err := s.change(ctx, drops); err != nil {
-		return err
+	for schema := range s.moved {
+		if s.schemas[schema] > 0 {
+			s.madeSchemas[schema] = true
+		} else {
+			delete(s.madeSchemas, schema)
+		}
 	}
-	return s.settle(ctx, true)
+	clear(s.moved)
+	for _, n := range changed {
+		if want := s.stubs[n]; want != nil {
+			s.made[n] = want
+		} else {
+			delete(s.made, n)
+		}
+	}
+	return nil
 }
