@@ -46,7 +46,7 @@ type world struct {
 func newWorld() *world {
 	w := &world{
 		changed: make(chan struct{}),
-		status:  viewkeeper.Status{Node: "n1", Catalog: "test", Ready: true, Owner: "n1", Epoch: 1},
+		status:  viewkeeper.Status{Node: "n1", Catalog: "test", Version: 7, Ready: true, Owner: "n1", Epoch: 1},
 		seen:    map[string]bool{},
 	}
 	w.judge = func(s viewkeeper.Submission) viewkeeper.Decision {

@@ -61,6 +61,16 @@ func (s *Server) postQuery(w http.ResponseWriter, r *http.Request) *Problem {
 	if err != nil {
 		return engineProblem(q.SQL, err)
 	}
+	// The engine has a change a moment before the node has it for good: were the engine
+	// lost in between, the next one would be without, and whoever asks then would see an
+	// older catalog than this answer told of.
+	if err := s.cfg.Node.WaitVersion(ctx, result.Version); err != nil {
+		if err := result.Body.Close(); err != nil {
+			s.log.Debug("an answer that is not given", "error", err)
+		}
+		return problemf(http.StatusGatewayTimeout, CodeTimeout, "the answer is of version %s, which this node did not finish in %s; it is at %s; ask again",
+			result.Version, timeout, s.cfg.Node.Status().Version)
+	}
 	w.Header().Set(HeaderVersion, result.Version.String())
 	rows, err := s.stream(w, format, result)
 	closed := result.Body.Close()

@@ -60,13 +60,12 @@ func TestQueryWithoutRows(t *testing.T) {
 
 func TestQueryIsGivenWhatItAsksFor(t *testing.T) {
 	w := newWorld()
-	w.status.Version = 3
 	var got Query
 	w.query = func(_ context.Context, q Query) (*Result, error) {
 		got = q
 		return fixed(arrowBody(t))(context.Background(), q)
 	}
-	want(t, do(t, "POST", w.start(t)+"/v1/query", `{"sql":"FROM vk.nodes","min_version":3,"timeout":"5s"}`, "Content-Type", TypeJSON), 200)
+	want(t, do(t, "POST", w.start(t)+"/v1/query", `{"sql":"FROM vk.nodes","min_version":7,"timeout":"5s"}`, "Content-Type", TypeJSON), 200)
 	if got.SQL != "FROM vk.nodes" || got.Timeout <= 0 || got.Timeout > 5e9 {
 		t.Errorf("asked %+v", got)
 	}
@@ -131,6 +130,36 @@ func TestQueryOnStaleNode(t *testing.T) {
 	want(t, r, 200)
 	if got := r.header.Get(HeaderStaleFor); got != "400.0" {
 		t.Errorf("%s is %q", HeaderStaleFor, got)
+	}
+}
+
+// What the engine has and the node has not yet is not told: it may be lost with the
+// engine.
+func TestQueryIsNeverAheadOfItsNode(t *testing.T) {
+	w := newWorld()
+	asked := make(chan struct{}, 1)
+	w.query = func(ctx context.Context, q Query) (*Result, error) {
+		r, err := fixed(arrowBody(t))(ctx, q)
+		r.Version = 8
+		asked <- struct{}{}
+		return r, err
+	}
+	url := w.start(t)
+	want(t, do(t, "POST", url+"/v1/query?timeout=50ms", "SELECT 1"), 504, "TIMEOUT", "the answer is of version 8", "it is at 7")
+	<-asked
+	answer := make(chan reply)
+	go func() { answer <- do(t, "POST", url+"/v1/query", "SELECT 1") }()
+	<-asked
+	select {
+	case r := <-answer:
+		t.Errorf("the node is at 7, and answered %s", r.header.Get(HeaderVersion))
+	default:
+	}
+	w.change(func() { w.status.Version = 8 })
+	r := <-answer
+	want(t, r, 200)
+	if got := r.header.Get(HeaderVersion); got != "8" {
+		t.Errorf("the answer is of version %s", got)
 	}
 }
 

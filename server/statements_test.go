@@ -216,7 +216,7 @@ func TestRecordKey(t *testing.T) {
 func TestCheck(t *testing.T) {
 	w := newWorld()
 	url := w.start(t)
-	want(t, do(t, "POST", url+"/v1/check", create), 200, `"at_version":0`, `"verdict":"accepted"`)
+	want(t, do(t, "POST", url+"/v1/check", create), 200, `"at_version":7`, `"verdict":"accepted"`)
 	w.judge = func(viewkeeper.Submission) viewkeeper.Decision {
 		return viewkeeper.Decision{Verdict: viewkeeper.Refused, Code: viewkeeper.CodeBind}
 	}
