@@ -15,9 +15,21 @@ type named struct {
 func figures() []named {
 	return []named{
 		{"P1", p1},
+		// judging
+		// P2 goes here
+		// starting
+		// P3 goes here
+		// the current factory
 		{"P4", p4},
+		// deciding
 		{"P5", p5},
+		// memory
+		// P6 goes here
+		// queries
 		{"P7", p7},
+		// large results
 		{"P8", p8},
+		// a fleet
+		{"P9", p9},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,6 +23,13 @@ import (
 func main() {
 	if engine.IsChild() {
 		os.Exit(engine.Main())
+	}
+	if spec := os.Getenv(ownerEnv); spec != "" {
+		if err := modelOwner(spec); err != nil {
+			fmt.Fprintln(os.Stderr, "bench, as an owner:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -38,7 +46,7 @@ type options struct {
 	quick, strict bool
 	json          bool
 	n             int
-	out           string
+	out, profile  string
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -52,6 +60,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&o.json, "json", false, "print the figures as JSON")
 	flags.IntVar(&o.n, "n", 0, "definitions; 10,000 or, with -quick, 2,000 when 0")
 	flags.StringVar(&o.out, "out", "", "a file that gets the table as well")
+	flags.StringVar(&o.profile, "cpuprofile", "", "a file that gets a CPU profile of this process")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -106,6 +115,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 
+	if o.profile != "" {
+		file, err := os.Create(o.profile)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	all, failed := take(ctx, env, o.only)
 	out := stdout
 	if o.out != "" {
