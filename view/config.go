@@ -67,8 +67,9 @@ type timing struct {
 	stop         time.Duration // deadline of goka's view to stop
 	noOwner      time.Duration // without a heartbeat for this long there is no owner
 	tick         time.Duration // between two looks at what only time changes
-	publishMin   time.Duration // between two records on the nodes topic
+	publishMin   time.Duration // between two records on the nodes topic, in a small fleet
 	publishMax   time.Duration
+	gather       time.Duration // for which decisions gather before they are indexed
 	live         time.Duration // age of a nodes record of a live node
 	retryBroken  time.Duration // first wait before broken definitions are tried again
 	retryMost    time.Duration
@@ -91,6 +92,7 @@ func defaultTiming() timing {
 		tick:         time.Second,
 		publishMin:   250 * time.Millisecond,
 		publishMax:   3 * time.Second,
+		gather:       100 * time.Millisecond,
 		live:         10 * time.Second,
 		retryBroken:  5 * time.Second,
 		retryMost:    5 * time.Minute,

@@ -1,10 +1,12 @@
 package view
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +32,7 @@ type fleet struct {
 	instance string
 
 	mu    sync.Mutex
-	nodes map[string]member
+	nodes map[string]*member
 	// stamp is the highest time of a record, and received when it was read here.
 	stamp, received time.Time
 	// caughtUp says that a record was read that is this node's own of this run, or
@@ -72,13 +74,37 @@ type high struct {
 	at      time.Time
 }
 
+// member is the last record of a node. All of its status is decoded when somebody asks
+// for it: of a hundred nodes each reads what all others say several times a second.
 type member struct {
-	status viewkeeper.Status
-	stamp  time.Time
+	said  said
+	raw   []byte
+	stamp time.Time
+	full  *viewkeeper.Status // nil until it was asked for
+}
+
+// said is what each node wants to know of each other's status at once.
+type said struct {
+	Node     string             `json:"node"`
+	Version  viewkeeper.Version `json:"version"`
+	Digest   string             `json:"digest"`
+	Instance string             `json:"instance"`
+}
+
+// status is all that the record says; false when it is no status.
+func (m *member) status() (viewkeeper.Status, bool) {
+	if m.full == nil {
+		var s viewkeeper.Status
+		if json.Unmarshal(m.raw, &s) != nil {
+			return s, false
+		}
+		m.full, m.raw = &s, nil
+	}
+	return *m.full, true
 }
 
 func newFleet(self string, live time.Duration) *fleet {
-	return &fleet{self: self, live: live, instance: rand.Text(), nodes: map[string]member{}}
+	return &fleet{self: self, live: live, instance: rand.Text(), nodes: map[string]*member{}}
 }
 
 // read takes one record of the nodes topic.
@@ -100,11 +126,11 @@ func (f *fleet) read(key string, value []byte, stamp, now time.Time) {
 		delete(f.nodes, key)
 		return
 	}
-	var s viewkeeper.Status
+	var s said
 	if json.Unmarshal(value, &s) != nil || key == "" || s.Node != key {
 		return // not a node's; nothing that it says can be used
 	}
-	f.nodes[key] = member{s, stamp}
+	f.nodes[key] = &member{said: s, raw: bytes.Clone(value), stamp: stamp}
 	switch {
 	case key != f.self:
 	case s.Instance == f.instance:
@@ -151,7 +177,7 @@ func (f *fleet) isDouble(now time.Time) bool {
 func (f *fleet) reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.nodes, f.caughtUp = map[string]member{}, false
+	f.nodes, f.caughtUp = map[string]*member{}, false
 	f.stamp, f.received = time.Time{}, time.Time{}
 	f.sawOwn, f.double = false, time.Time{}
 	f.blocked = nil
@@ -164,30 +190,101 @@ func (f *fleet) setCaughtUp() {
 	f.changed.fire()
 }
 
+// living gives the live nodes, in no order. f.mu is held.
+func (f *fleet) living(now time.Time) iter.Seq2[string, *member] {
+	broker := f.stamp.Add(now.Sub(f.received))
+	return func(yield func(string, *member) bool) {
+		for name, m := range f.nodes {
+			if broker.Sub(m.stamp) < f.live && !yield(name, m) {
+				return
+			}
+		}
+	}
+}
+
 // members gives the live nodes, sorted, and whether that is known yet.
 func (f *fleet) members(now time.Time) ([]viewkeeper.Status, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	broker := f.stamp.Add(now.Sub(f.received))
 	out := []viewkeeper.Status{}
-	for _, m := range f.nodes {
-		if broker.Sub(m.stamp) < f.live {
-			out = append(out, m.status)
+	for _, m := range f.living(now) {
+		if s, ok := m.status(); ok {
+			out = append(out, s)
 		}
 	}
 	slices.SortFunc(out, func(a, b viewkeeper.Status) int { return cmp.Compare(a.Node, b.Node) })
 	return out, f.caughtUp
 }
 
-// differs names a live node that has other rows at the same version, or "".
-func (f *fleet) differs(self string, v viewkeeper.Version, digest string, now time.Time) string {
-	all, _ := f.members(now)
-	for _, s := range all {
-		if s.Node != self && s.Version == v && v > 0 && s.Digest != "" && s.Digest != digest {
-			return s.Node
+// size is the number of live nodes, and top the highest version that one of them has.
+func (f *fleet) size(now time.Time) (size int, top viewkeeper.Version) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.living(now) {
+		size++
+		top = max(top, m.said.Version)
+	}
+	return size, top
+}
+
+// having gives the live nodes that have a version and those that have not, sorted, and
+// whether that is known yet.
+func (f *fleet) having(v viewkeeper.Version, now time.Time) (reached, missing []string, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	reached, missing = []string{}, []string{}
+	for name, m := range f.living(now) {
+		if m.said.Version >= v {
+			reached = append(reached, name)
+		} else {
+			missing = append(missing, name)
 		}
 	}
-	return ""
+	slices.Sort(reached)
+	slices.Sort(missing)
+	return reached, missing, f.caughtUp
+}
+
+// differs names a live node that has other rows at the same version, or "".
+func (f *fleet) differs(self string, v viewkeeper.Version, digest string, now time.Time) (first string) {
+	if v == 0 {
+		return ""
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, m := range f.living(now) {
+		s := &m.said
+		if name != self && s.Version == v && s.Digest != "" && s.Digest != digest && (first == "" || name < first) {
+			first = name
+		}
+	}
+	return first
+}
+
+// A fleet's records are written by each node and read by each: what that costs grows with
+// the square of their number. So nodes of a large one say less often what they have, and
+// let what others say gather.
+const (
+	// smallFleet is the number of nodes up to which each says at once what it has, at most
+	// every publishMin, and reads at once what the others say.
+	smallFleet = 25
+	// gatherFor is how long, for each live node of a larger fleet, records gather.
+	gatherFor = 2 * time.Millisecond
+)
+
+// publishPause is the least time between two records of a node: of a larger fleet all
+// nodes together write no more than those of a small one.
+func (f *fleet) publishPause(least time.Duration, now time.Time) time.Duration {
+	size, _ := f.size(now)
+	return least * time.Duration(max(size, smallFleet)) / smallFleet
+}
+
+// gather is how long records of the nodes topic gather before they are read.
+func (f *fleet) gather(now time.Time) time.Duration {
+	if size, _ := f.size(now); size > smallFleet {
+		return min(time.Duration(size)*gatherFor, kafka.MostGather)
+	}
+	return 0
 }
 
 // Nodes is the status of every live node, sorted by name and compared with the rest,
@@ -206,18 +303,23 @@ func (n *Node) Nodes() ([]viewkeeper.NodeStatus, <-chan struct{}) {
 		}
 		all[at] = own
 	}
-	var known viewkeeper.FleetView
+	return viewkeeper.CompareNodes(all, n.fleetView(now)), c
+}
+
+// fleetView is what nodes are compared with. Whoever calls it regularly keeps what was
+// known when.
+func (n *Node) fleetView(now time.Time) (known viewkeeper.FleetView) {
+	known.Version = n.reg.Current().Version()
 	n.mu.Lock()
 	if s := n.accepted; s != nil {
-		known.Version = s.fold.Version()
+		known.Version = max(known.Version, s.fold.Version())
 		_, known.BaseDigest = ownersBase(s)
 	}
 	n.mu.Unlock()
-	for _, s := range all {
-		known.Version = max(known.Version, s.Version)
-	}
+	_, top := n.fleet.size(now)
+	known.Version = max(known.Version, top)
 	known.Before = n.fleet.highest(known.Version, now)
-	return viewkeeper.CompareNodes(all, known), c
+	return known
 }
 
 // WaitFleet waits until every live node has a version. It returns the nodes that
@@ -229,15 +331,8 @@ func (n *Node) WaitFleet(ctx context.Context, v viewkeeper.Version) (reached, mi
 	defer tick.Stop()
 	for {
 		c := n.fleet.changed.C()
-		all, known := n.fleet.members(time.Now())
-		reached, missing = []string{}, []string{}
-		for _, s := range all {
-			if s.Version >= v {
-				reached = append(reached, s.Node)
-			} else {
-				missing = append(missing, s.Node)
-			}
-		}
+		var known bool
+		reached, missing, known = n.fleet.having(v, time.Now())
 		if known && len(missing) == 0 && (len(reached) > 0 || n.cfg.ReadOnly) {
 			return reached, missing, nil
 		}
@@ -264,7 +359,8 @@ func (n *Node) followFleet(ctx context.Context) error {
 	if end == 0 {
 		n.fleet.setCaughtUp()
 	}
-	return n.tail(ctx, &n.parts.nodes, kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+	gather := func() time.Duration { return n.fleet.gather(time.Now()) }
+	return n.tail(ctx, &n.parts.nodes, kafka.FromOldest, gather, func(m *sarama.ConsumerMessage) error {
 		n.fleet.read(string(m.Key), m.Value, m.Timestamp, time.Now())
 		if m.Offset >= end-1 {
 			n.fleet.setCaughtUp()

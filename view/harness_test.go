@@ -23,6 +23,7 @@ func fast() timing {
 	t.tick = 10 * time.Millisecond
 	t.publishMin = 5 * time.Millisecond
 	t.publishMax = 100 * time.Millisecond
+	t.gather = 2 * time.Millisecond
 	t.retryBroken = 20 * time.Millisecond
 	t.buildBackoff = 5 * time.Millisecond
 	t.restartFirst = 5 * time.Millisecond

@@ -131,7 +131,7 @@ func (n *Node) fillHistory(ctx context.Context, index *history.Index, begin int6
 	ended := make(chan error, 1)
 	from := max(index.Next(), begin)
 	go func() {
-		ended <- n.tail(ctx, &n.parts.history, from, func(m *sarama.ConsumerMessage) error {
+		ended <- n.tail(ctx, &n.parts.history, from, n.gatherSome, func(m *sarama.ConsumerMessage) error {
 			e := history.Entry{Offset: m.Offset}
 			if d, err := codec.DecodeDecision(m.Value); err == nil {
 				e.Decision = &d

@@ -92,7 +92,7 @@ func (n *Node) followIntake(ctx context.Context) error {
 		return err
 	}
 	from := min(max(n.nextToDecide(), begin), end)
-	return n.tail(ctx, &n.parts.intake, from, func(m *sarama.ConsumerMessage) error {
+	return n.tail(ctx, &n.parts.intake, from, n.gatherSome, func(m *sarama.ConsumerMessage) error {
 		n.intake.decided(n.nextToDecide())
 		if m.Offset >= n.nextToDecide() {
 			n.intake.add(submissionID(topic, m), m.Offset)

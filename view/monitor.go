@@ -152,7 +152,7 @@ func (n *Node) keepTime(ctx context.Context) error {
 			n.health.settle(now, n.time.silent)
 			n.mu.Unlock()
 			n.settleParts(now)
-			_, _ = n.Nodes() // which keeps what was known when
+			_ = n.fleetView(now) // which keeps what was known when
 			a := n.assess(now)
 			said.Now(n.log, now, a.own())
 			if is := sayAll(a); is != last {

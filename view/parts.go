@@ -87,10 +87,15 @@ func (n *Node) settleParts(now time.Time) {
 	}
 }
 
-// tail reads a topic for a part.
-func (n *Node) tail(ctx context.Context, p *part, from int64, read func(*sarama.ConsumerMessage) error) error {
-	return n.settings.TailOpened(ctx, p.topic, from, func() { n.partWorks(p, time.Now()) }, read)
+// tail reads a topic for a part. It lets records gather, see kafka.TailGathered: what
+// must be known at once comes from the table. A fleet of nodes that each asked for every
+// record by itself would cost the brokers more than the catalog does.
+func (n *Node) tail(ctx context.Context, p *part, from int64, gather func() time.Duration, read func(*sarama.ConsumerMessage) error) error {
+	return n.settings.TailGathered(ctx, p.topic, from, func() { n.partWorks(p, time.Now()) }, gather, read)
 }
+
+// gatherSome is how long the decisions, and the statements that are not decided, gather.
+func (n *Node) gatherSome() time.Duration { return n.time.gather }
 
 // partFaults adds what the parts ran into, to the sentence of the reason that is there
 // already for another cause. A leader that moves cuts connections, and the next run is

@@ -12,8 +12,8 @@ import (
 )
 
 // publishStatus writes the node's status to the nodes topic: at once when something
-// changed after a quiet time, else at most every publishMin and at least every
-// publishMax. When ctx ends it takes the record away, so that nobody waits for this
+// changed after a quiet time, else at most every publishMin (in a large fleet more
+// seldom) and at least every publishMax. When ctx ends it takes the record away, so that nobody waits for this
 // node. It returns when a write fails; the supervisor calls it again.
 func (n *Node) publishStatus(ctx context.Context) error {
 	config := n.settings.Sarama()
@@ -52,7 +52,7 @@ func (n *Node) publishStatus(ctx context.Context) error {
 		n.published()
 		timer.Reset(n.time.publishMax)
 		// The least time between two: what changes in it goes out together after it.
-		pause := time.NewTimer(n.time.publishMin)
+		pause := time.NewTimer(min(n.fleet.publishPause(n.time.publishMin, time.Now()), n.time.publishMax))
 		select {
 		case <-ctx.Done():
 		case <-pause.C:

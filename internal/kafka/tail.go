@@ -22,10 +22,27 @@ func (s Settings) Tail(ctx context.Context, topic string, from int64, read func(
 
 // TailOpened is Tail that says when the topic's leader has answered, and reading
 // begins.
-func (s Settings) TailOpened(ctx context.Context, topic string, from int64, opened func(), read func(*sarama.ConsumerMessage) error) (err error) {
+func (s Settings) TailOpened(ctx context.Context, topic string, from int64, opened func(), read func(*sarama.ConsumerMessage) error) error {
+	return s.TailGathered(ctx, topic, from, opened, nil, read)
+}
+
+// MostGather is the longest time that TailGathered lets records gather.
+const MostGather = 250 * time.Millisecond
+
+// TailGathered is TailOpened for a topic that may have many records a second, and whose
+// reader need not have each at once: whenever it has read all that there is, it lets
+// records gather on the broker for a while before it asks for more. The first record
+// after a quiet time comes at once; a busy topic costs a few requests a second instead
+// of one for each record. gather is asked each time how long; 0 is not at all.
+func (s Settings) TailGathered(ctx context.Context, topic string, from int64, opened func(), gather func() time.Duration, read func(*sarama.ConsumerMessage) error) (err error) {
 	config := s.Sarama()
 	// A record ends the broker's wait at once; a longer one spares idle requests.
 	config.Consumer.MaxWaitTime = 250 * time.Millisecond
+	if gather != nil {
+		// Else sarama would go on asking for the records that are to gather. The pause is
+		// shorter than Consumer.MaxProcessingTime, after which it takes a reader for stuck.
+		config.ChannelBufferSize = 0
+	}
 	c, err := Bounded(ctx, func() (sarama.Consumer, error) {
 		return sarama.NewConsumer(s.Awake().Brokers, config)
 	}, func(c sarama.Consumer) { _ = c.Close() })
@@ -60,11 +77,29 @@ func (s Settings) TailOpened(ctx context.Context, topic string, from int64, open
 			if err := read(m); err != nil {
 				return err
 			}
+			if gather != nil && m.Offset+1 >= pc.HighWaterMarkOffset() && !pause(ctx, min(gather(), MostGather)) {
+				return nil
+			}
 		case e, ok := <-pc.Errors():
 			if ok {
 				return tailError(ctx, topic, e.Err)
 			}
 		}
+	}
+}
+
+// pause waits, and reports false when ctx ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
