@@ -78,6 +78,7 @@ func (s Settings) Sarama() *sarama.Config {
 	c := goka.DefaultConfig()
 	c.ClientID = s.ClientID
 	c.Version = sarama.V2_8_0_0
+	c.MetricRegistry = noMetrics{}
 
 	c.Net.DialTimeout = DialTimeout
 	c.Net.ReadTimeout = NetTimeout
