@@ -32,14 +32,9 @@ func marshal(v any, extra map[string]json.RawMessage) []byte {
 
 // unmarshal reads exactly one JSON value, and gives the fields that T does not know.
 func unmarshal[T any](data []byte) (T, map[string]json.RawMessage, error) {
-	var v T
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&v); err == nil {
-		if _, err := dec.Token(); err != io.EOF {
-			return v, nil, errors.New("more than one JSON value")
-		}
-		return v, nil, nil
+	v, err := strictly[T](data)
+	if err == nil || errors.Is(err, errMore) {
+		return v, nil, err
 	}
 	// Something is unknown or wrong; the lax way tells which. It starts afresh,
 	// since the strict one may have filled half of v.
@@ -48,6 +43,21 @@ func unmarshal[T any](data []byte) (T, map[string]json.RawMessage, error) {
 		return lax, nil, err
 	}
 	return lax, leftOver(data, marshal(lax, nil)), nil
+}
+
+var errMore = errors.New("more than one JSON value")
+
+// strictly reads exactly one JSON value of fields that T knows.
+func strictly[T any](data []byte) (v T, err error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&v); err != nil {
+		return v, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return v, errMore
+	}
+	return v, nil
 }
 
 // leftOver gives what is in data and not in known, both JSON objects: whole

@@ -26,7 +26,16 @@ type wireRow struct {
 	Definition *viewkeeper.Definition `json:"definition,omitempty"`
 }
 
+// wireCommit is the commit row as it is read, and its two halves as it is written: the
+// fields before the lists of decisions and rows, and those after.
 type wireCommit struct {
+	wireCommitBefore
+	Decisions []json.RawMessage `json:"decisions"`
+	Rows      []json.RawMessage `json:"rows"`
+	wireCommitAfter
+}
+
+type wireCommitBefore struct {
 	wireHead
 	Version          viewkeeper.Version `json:"version"`
 	Epoch            viewkeeper.Epoch   `json:"epoch"`
@@ -38,10 +47,11 @@ type wireCommit struct {
 	VersionBase      viewkeeper.Version `json:"version_base"`
 	EpochBase        viewkeeper.Epoch   `json:"epoch_base"`
 	PurgedThrough    viewkeeper.Version `json:"purged_through"`
-	Decisions        []json.RawMessage  `json:"decisions"`
-	Rows             []json.RawMessage  `json:"rows"`
-	IDs              []ID               `json:"ids"`
-	Live             *LiveSum           `json:"live,omitempty"`
+}
+
+type wireCommitAfter struct {
+	IDs  []ID     `json:"ids"`
+	Live *LiveSum `json:"live,omitempty"`
 }
 
 type wireFence struct {
@@ -91,6 +101,10 @@ func EncodeRecord(r Record) (key string, value []byte) {
 	case *Heartbeat:
 		value = marshal(wireHeartbeat{head(r.Format, typeHeartbeat), r.Version, r.Epoch, r.Owner, jsonTime(r.At), r.Engine, r.BaseDigest, r.Reasons}, r.Extra)
 	case *IDs:
+		var ok bool
+		if value, ok = appendSlot(r); ok {
+			break
+		}
 		value = marshal(wireIDs{head(r.Format, typeIDs), r.Version, r.Epoch, list(r.IDs)}, withIDs(r.Extra, r.IDs))
 	case Unknown:
 		value = r.Value
@@ -183,9 +197,15 @@ func without(m map[string]json.RawMessage, key string) map[string]json.RawMessag
 
 func decodeRow(value []byte) (viewkeeper.Row, error) {
 	w, extra, err := unmarshal[wireRow](value)
-	if err == nil {
-		err = w.check(typeRow)
+	if err != nil {
+		return viewkeeper.Row{}, err
 	}
+	return w.row(extra)
+}
+
+// row gives the row, if it is one.
+func (w wireRow) row(extra map[string]json.RawMessage) (viewkeeper.Row, error) {
+	err := w.check(typeRow)
 	switch {
 	case err != nil:
 	case w.Name.IsZero():
@@ -201,23 +221,99 @@ func decodeRow(value []byte) (viewkeeper.Row, error) {
 	return viewkeeper.Row{Name: w.Name, Version: w.Version, Epoch: w.Epoch, Definition: w.Definition, Extra: extra, Format: w.Format}, nil
 }
 
+// encodeCommit puts the lists, of which each element is JSON already, between the
+// fields around them: encoding/json would read and check every byte of them again.
 func encodeCommit(c *Commit) []byte {
-	w := wireCommit{
+	before := marshal(wireCommitBefore{
 		head(c.Format, typeCommit), c.Version, c.Epoch, c.Owner, jsonTime(c.At), c.Engine, c.BaseDigest,
 		c.DefinitionsTopic, c.VersionBase, c.EpochBase, c.PurgedThrough,
-		make([]json.RawMessage, len(c.Decisions)), make([]json.RawMessage, len(c.Rows)), list(c.IDs), c.Live,
-	}
+	}, nil)
+	after := marshal(wireCommitAfter{list(c.IDs), c.Live}, nil)
+	decisions, rows := make([][]byte, len(c.Decisions)), make([][]byte, len(c.Rows))
+	size := len(before) + len(after) + len(c.Decisions) + len(c.Rows) + 32
 	for i, d := range c.Decisions {
-		w.Decisions[i] = marshal(presentable(d), d.Extra)
+		decisions[i] = marshal(presentable(d), d.Extra)
+		size += len(decisions[i])
 	}
 	for i, r := range c.Rows {
 		r.Epoch = c.Epoch
-		w.Rows[i] = encodeRow(r)
+		rows[i] = encodeRow(r)
+		size += len(rows[i])
 	}
-	return marshal(w, withIDs(c.Extra, c.IDs))
+	out := append(make([]byte, 0, size), before[:len(before)-1]...)
+	out = appendList(append(out, `,"decisions":`...), decisions)
+	out = appendList(append(out, `,"rows":`...), rows)
+	out = append(append(out, ','), after[1:]...)
+	if extra := withIDs(c.Extra, c.IDs); len(extra) > 0 {
+		out = mergeExtra(out, extra)
+	}
+	return out
+}
+
+func appendList(b []byte, elements [][]byte) []byte {
+	b = append(b, '[')
+	for i, e := range elements {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, e...)
+	}
+	return append(b, ']')
 }
 
 func decodeCommit(value []byte) (*Commit, error) {
+	// With nothing in it that is not known here, which is nearly always so, the whole of
+	// it is read at once.
+	if w, err := strictly[wireCommitWhole](value); err == nil {
+		if c, err := w.commit(); err == nil {
+			return c, nil
+		}
+	}
+	return decodeAnyCommit(value)
+}
+
+// wireCommitWhole is a commit row without fields that are not known here.
+type wireCommitWhole struct {
+	wireCommitBefore
+	Decisions []viewkeeper.Decision `json:"decisions"`
+	Rows      []wireRow             `json:"rows"`
+	wireCommitAfter
+}
+
+func (w *wireCommitWhole) commit() (*Commit, error) {
+	if err := w.check(typeCommit); err != nil {
+		return nil, err
+	}
+	c := w.wireCommitBefore.commit(w.wireCommitAfter)
+	for _, d := range w.Decisions {
+		d.Normalize()
+		if w.Format > Format {
+			d.Format = w.Format
+		}
+		c.Decisions = append(c.Decisions, d)
+	}
+	for _, in := range w.Rows {
+		r, err := in.row(nil)
+		if err != nil {
+			return nil, err
+		}
+		r.Epoch = c.Epoch
+		c.Rows = append(c.Rows, r)
+	}
+	return c, nil
+}
+
+// commit gives the commit row without its decisions and rows.
+func (w wireCommitBefore) commit(after wireCommitAfter) *Commit {
+	return &Commit{
+		Version: w.Version, Epoch: w.Epoch, Owner: w.Owner, At: w.At, Engine: w.Engine, BaseDigest: w.BaseDigest,
+		DefinitionsTopic: w.DefinitionsTopic, VersionBase: w.VersionBase, EpochBase: w.EpochBase, PurgedThrough: w.PurgedThrough,
+		IDs: after.IDs, Live: after.Live, Format: w.Format,
+	}
+}
+
+// decodeAnyCommit is decodeCommit that keeps what is not known here.
+func decodeAnyCommit(value []byte) (*Commit, error) {
 	w, extra, err := unmarshal[wireCommit](value)
 	if err == nil {
 		err = w.check(typeCommit)
@@ -225,11 +321,8 @@ func decodeCommit(value []byte) (*Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Commit{
-		Version: w.Version, Epoch: w.Epoch, Owner: w.Owner, At: w.At, Engine: w.Engine, BaseDigest: w.BaseDigest,
-		DefinitionsTopic: w.DefinitionsTopic, VersionBase: w.VersionBase, EpochBase: w.EpochBase, PurgedThrough: w.PurgedThrough,
-		IDs: w.IDs, Live: w.Live, Format: w.Format, Extra: takeIDs(extra, w.IDs),
-	}
+	c := w.wireCommitBefore.commit(w.wireCommitAfter)
+	c.Extra = takeIDs(extra, w.IDs)
 	for i, raw := range w.Decisions {
 		d, extra, err := unmarshal[viewkeeper.Decision](raw)
 		if err != nil {
@@ -279,6 +372,14 @@ func decodeHeartbeat(value []byte) (*Heartbeat, error) {
 }
 
 func decodeIDs(slot int, value []byte) (*IDs, error) {
+	if r, ok := readSlot(slot, value); ok {
+		return r, nil
+	}
+	return decodeAnyIDs(slot, value)
+}
+
+// decodeAnyIDs is decodeIDs for a row in any form.
+func decodeAnyIDs(slot int, value []byte) (*IDs, error) {
 	w, extra, err := unmarshal[wireIDs](value)
 	if err == nil {
 		err = w.check(typeIDs)

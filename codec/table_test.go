@@ -185,6 +185,13 @@ func FuzzDecodeRecord(f *testing.F) {
 		if k2 != k || string(v2) != string(v) {
 			t.Fatalf("not stable: %q then %q", v, v2)
 		}
+		if n, slot := SlotKey(key); slot {
+			if r, ok := readSlot(n, value); ok {
+				if want, err := decodeAnyIDs(n, value); err != nil || !reflect.DeepEqual(r, want) {
+					t.Fatalf("%q is read as %+v, and in general as %+v, %v", value, r, want, err)
+				}
+			}
+		}
 		if _, ok := first.(Unknown); ok && string(v) != string(value) {
 			t.Fatalf("an unknown value changed: %q to %q", value, v)
 		}

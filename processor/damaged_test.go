@@ -76,7 +76,7 @@ func TestRubbishBeforeCompactionIsHealed(t *testing.T) {
 	w.begin(statements)
 	w.write(w.raw("main.a", "rubbish"), w.raw("main.b", nil), w.raw(codec.KeyCommit, "rubbish"))
 	w.start("second", nil)
-	w.settled()
+	w.settled(0)
 	w.verify(statements)
 	if w.table().Damaged() {
 		t.Error("the table is healed, and says that it is damaged")

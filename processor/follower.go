@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -23,19 +24,20 @@ type follower struct {
 
 	mu      sync.Mutex
 	fold    *fold.Fold
+	own     own
 	epoch   viewkeeper.Epoch // the owner's
 	node    string           // the owner's node id
 	changed chan struct{}    // closed at the next record
 }
 
 func newFollower(f *fold.Fold, end func(context.Context) (int64, error)) *follower {
-	return &follower{fold: f, end: end, moved: func(int64) {}, changed: make(chan struct{})}
+	return &follower{fold: f, own: own{}, end: end, moved: func(int64) {}, changed: make(chan struct{})}
 }
 
 // read takes one record of the table. It fails when the owner is no longer one.
 func (f *follower) read(ctx context.Context, m *sarama.ConsumerMessage) error {
 	f.mu.Lock()
-	f.fold.Add(m.Offset, codec.DecodeTable(string(m.Key), m.Value, tableHeaders(m)))
+	f.fold.Add(m.Offset, f.own.decode(m))
 	f.fold.Take() // nobody is told here, and what is to be told would pile up
 	gap, need := f.fold.NeedEnd()
 	err := f.superseded()
@@ -68,6 +70,47 @@ func tableHeaders(m *sarama.ConsumerMessage) []codec.Header {
 		out = append(out, codec.Header{Key: string(h.Key), Value: h.Value})
 	}
 	return out
+}
+
+// writes tells the follower which records are about to be written here, by their bytes.
+func (f *follower) writes(records []codec.Record, messages []*sarama.ProducerMessage) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, r := range records {
+		f.own.expect(r, messages[i])
+	}
+}
+
+// own holds the records that this process has written and not yet read back, by key: a
+// record with the same bytes says the same, and is not decoded. Those of a batch are
+// most of what an owner reads.
+type own map[string]ownRecord
+
+type ownRecord struct {
+	value  []byte
+	record codec.Record
+}
+
+// ownMost bounds what is kept of writes that are never read, as of one that failed.
+const ownMost = 4096
+
+func (o own) expect(r codec.Record, m *sarama.ProducerMessage) {
+	value, ok := m.Value.(sarama.ByteEncoder)
+	if !ok || len(o) >= ownMost {
+		return
+	}
+	o[r.Key()] = ownRecord{value, r}
+}
+
+func (o own) decode(m *sarama.ConsumerMessage) codec.Record {
+	key := string(m.Key)
+	if w, ok := o[key]; ok {
+		delete(o, key)
+		if bytes.Equal(w.value, m.Value) {
+			return w.record
+		}
+	}
+	return codec.DecodeTable(key, m.Value, tableHeaders(m))
 }
 
 // superseded is rule 1: an owner that sees a later fence stops.

@@ -26,7 +26,7 @@ func TestHealing(t *testing.T) {
 		&sarama.ProducerMessage{Topic: table, Key: sarama.StringEncoder("#ids/0000")},
 		tableMessage(table, codec.Row{Row: forged}),
 	)
-	w.settled()
+	w.settled(0)
 	w.verify(statements)
 	c := w.table().Counts()
 	if c.Tombstones != 2 || c.Unknown != 1 || c.Stale != 1 {
@@ -71,6 +71,6 @@ func TestHealingAtTheTakeOver(t *testing.T) {
 	w.write(&sarama.ProducerMessage{Topic: w.topics.Table(), Key: sarama.StringEncoder("main.c")},
 		&sarama.ProducerMessage{Topic: w.topics.Table(), Key: sarama.StringEncoder("#commit")})
 	w.start("second", nil)
-	w.settled()
+	w.settled(0)
 	w.verify(statements)
 }

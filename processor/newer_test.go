@@ -79,7 +79,7 @@ func TestRubbishThatLooksNewerIsHealed(t *testing.T) {
 	for _, key := range []string{"main.a", codec.KeyCommit, codec.KeyHeartbeat, "#ids/0000"} {
 		w.write(w.raw(key, `{"format":7,"type":"poem"}`))
 	}
-	w.settled()
+	w.settled(0)
 	w.verify(statements)
 	f := w.table()
 	for newer := f.Newer(); len(newer) > 0; newer = w.table().Newer() {
@@ -138,7 +138,7 @@ func TestFieldsOfANewerProgramSurvive(t *testing.T) {
 
 	w.start("second", nil)
 	w.decided(w.emit(create("b2", 1)))
-	w.settled()
+	w.settled(0)
 	last := map[string]string{}
 	w.read(w.topics.Table(), func(m *sarama.ConsumerMessage) { last[string(m.Key)] = string(m.Value) })
 	decided := ""

@@ -133,7 +133,7 @@ func TestZombieAtEachFlight(t *testing.T) {
 			for w.table().Counts().Stale == stale {
 				w.must(w.ctx.Err())
 			}
-			f := w.settled()
+			f := w.settled(0)
 			if f.Epoch() != epoch {
 				t.Errorf("epoch %d, the owner's is %d", f.Epoch(), epoch)
 			}

@@ -74,7 +74,7 @@ func TestOldDropsArePurged(t *testing.T) {
 	w.compactAll()
 	check := func(statements []viewkeeper.Submission) {
 		t.Helper()
-		f := w.settled()
+		f := w.settled(0)
 		_, rows := w.law(statements)
 		for name, want := range rows {
 			got, ok := f.Row(name)

@@ -81,7 +81,7 @@ func (o *owner) commit(batch []*item) (int64, error) {
 		o.live.Put(r)
 	}
 	commit.Live = o.live.At(commit.Version)
-	if err := o.send("the commit row", tableMessage(o.topics.Table(), commit)); err != nil {
+	if err := o.send("the commit row", o.tableMessages(commit)...); err != nil {
 		return 0, err
 	}
 	o.last = commit
@@ -104,15 +104,23 @@ func (o *owner) commit(batch []*item) (int64, error) {
 // flight gives what follows a commit row: its rows, the slots of its ids, and its
 // decisions.
 func (o *owner) flight(commit *codec.Commit, batch []*item) []*sarama.ProducerMessage {
-	var out []*sarama.ProducerMessage
-	for _, r := range o.ring.Flight(commit) {
-		out = append(out, tableMessage(o.topics.Table(), r))
-	}
+	out := o.tableMessages(o.ring.Flight(commit)...)
 	for _, it := range batch {
 		if it.decision != nil {
 			out = append(out, topicMessage(o.topics.Decisions(), it.message))
 		}
 	}
+	return out
+}
+
+// tableMessages gives records as they are about to be written, which the follower will
+// know by their bytes.
+func (o *owner) tableMessages(records ...codec.Record) []*sarama.ProducerMessage {
+	out := make([]*sarama.ProducerMessage, len(records))
+	for i, r := range records {
+		out[i] = tableMessage(o.topics.Table(), r)
+	}
+	o.follower.writes(records, out)
 	return out
 }
 
