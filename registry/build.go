@@ -69,15 +69,18 @@ func latest(rows []viewkeeper.Row) ([]viewkeeper.Row, viewkeeper.Version) {
 // next makes the factory that follows f when rows change, with what changed. The
 // error is the engine's own trouble or the context's.
 func (f *Factory) next(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name, judging bool) (*Factory, *trial, error) {
-	return f.nextApplied(ctx, version, rows, retry, judging, func(*trial) (bool, error) { return true, nil })
+	return f.nextApplied(ctx, version, rows, retry, judging, nil, func(*trial) (bool, error) { return true, nil })
 }
 
 // nextApplied is next with a last step, which may refuse definitions in the trial,
 // and which says whether the factory is wanted: when not, it is nil. The planner is
 // the trial's for all that time.
-func (f *Factory) nextApplied(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name, judging bool, last func(*trial) (bool, error)) (*Factory, *trial, error) {
+func (f *Factory) nextApplied(ctx context.Context, version viewkeeper.Version, rows []viewkeeper.Row, retry []viewkeeper.Name, judging bool, kept Kept, last func(*trial) (bool, error)) (*Factory, *trial, error) {
 	t := begin(ctx, f.base, f.graph, version)
 	t.judging = judging
+	if kept != nil {
+		t.kept = kept
+	}
 	keep := false
 	defer func() { t.end(keep) }()
 	err := t.apply(rows, retry)

@@ -50,10 +50,24 @@ type fields struct{ h hash.Hash }
 func newFields() fields { return fields{sha256.New()} }
 
 func (f fields) text(s string) {
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-	f.h.Write(n[:])
+	f.count(len(s))
 	f.h.Write([]byte(s))
+}
+
+func (f fields) count(n int) {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(n))
+	f.h.Write(b[:])
+}
+
+func (f fields) flags(flags ...bool) {
+	bits := 0
+	for i, f := range flags {
+		if f {
+			bits |= 1 << i
+		}
+	}
+	f.count(bits)
 }
 
 func (f fields) sum() (out [32]byte) {

@@ -15,12 +15,17 @@ func (t *trial) plan(asks []*attempt) error {
 	if len(asks) == 0 {
 		return nil
 	}
-	for _, a := range asks {
+	all := asks
+	asks = nil
+	for _, a := range all {
 		s := a.entry.source
-		a.bound = make([]*Bound, len(s.parts))
 		for p := range s.parts {
 			text, back := s.qualify(p, a.entry.refs)
 			a.texts, a.backs = append(a.texts, text), append(a.backs, back)
+		}
+		if a.entry.planned = t.recallPlan(a.entry, a.texts); a.entry.planned == nil {
+			a.bound = make([]*Bound, len(s.parts))
+			asks = append(asks, a)
 		}
 	}
 	if err := t.planParts(asks, func(a *attempt, r role) bool { return r != roleMerge }); err != nil {

@@ -159,6 +159,10 @@ type Engine struct {
 	// BaseDigest is equal for two bases exactly when they hold the same objects
 	// with the same schemas and the same texts.
 	BaseDigest string `json:"base_digest"`
+	// Answers is equal for two planners exactly when they give the same answers over
+	// one base, as far as files do not decide: the program, its limits. "" when the
+	// planner does not say; then no answer of its outlives it.
+	Answers string `json:"answers,omitempty"`
 	// Relations is the base's tables and views.
 	Relations []Relation `json:"relations"`
 	// Macros and Types are the base's, folded, qualified as schema.name.

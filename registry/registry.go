@@ -20,6 +20,8 @@ type Registry struct {
 	// applied says that the applier holds exactly the current factory. Until the
 	// first Apply, and after one that failed, the next one gives it everything.
 	applied bool
+	// kept is what Recall was given, until the first factory is there.
+	kept Kept
 }
 
 // RegistryOptions are the optional parts of a Registry.
@@ -49,6 +51,15 @@ func New(base *Base, options RegistryOptions) *Registry {
 
 // Current is the factory to serve: the base alone before the first load.
 func (r *Registry) Current() *Factory { return r.current.Load() }
+
+// Recall gives the registry answers that were kept of an earlier factory
+// ([Factory].Answers), so that the first one need not be planned again. It forgets
+// them with that.
+func (r *Registry) Recall(kept Kept) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = kept
+}
 
 // Reload makes rows, in any order, the whole catalog at a version. It plans only
 // what differs from the current factory and what that affects, and tries again
@@ -92,7 +103,7 @@ func (r *Registry) replace(ctx context.Context, version viewkeeper.Version, rows
 	cur := r.Current()
 	doing := "build"
 	var d *delta
-	next, t, err := cur.nextApplied(ctx, version, rows, retry, false, func(t *trial) (bool, error) {
+	next, t, err := cur.nextApplied(ctx, version, rows, retry, false, r.kept, func(t *trial) (bool, error) {
 		doing = "apply"
 		var err error
 		d, err = r.applyTrial(ctx, t, always)
@@ -104,6 +115,7 @@ func (r *Registry) replace(ctx context.Context, version viewkeeper.Version, rows
 	if next == nil {
 		return nil
 	}
+	r.kept = nil
 	for _, n := range append(d.broken, d.failed...) {
 		next.base.reportFailure(t.after.get(n).publicFailure())
 	}

@@ -263,7 +263,7 @@ func (r *rewriting) aliased(ref *ref, toks []ddl.Token) bool {
 	case next.Kind != ddl.Word:
 		return false
 	}
-	for _, scope := range r.entry.source.parts[r.part].parsed.Scopes {
+	for _, scope := range unpackScopes(r.entry.source.parts[r.part].scopes) {
 		for _, source := range scope.Sources {
 			if source.Reference == ref.index {
 				return viewkeeper.Fold(source.Alias) == viewkeeper.Fold(next.Text)

@@ -34,7 +34,8 @@ type part struct {
 	// text is the fragment with its placeholders filled; fill leads back.
 	text   string
 	fill   ddl.OffsetMap
-	parsed Parsed
+	parsed Parsed // without its scopes
+	scopes string // packed
 }
 
 type role uint8
@@ -186,6 +187,9 @@ func (s *source) finish(base *Base, parsed []Parsed) {
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.parsed = parsed[i]
+		if p.parsed.Scopes != nil {
+			p.scopes, p.parsed.Scopes = packScopes(p.parsed.Scopes), nil
+		}
 		if e := p.parsed.Err; e != nil && s.err == nil {
 			s.err = s.planFailure(i, noEdits, e, StageParse)
 		}

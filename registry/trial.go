@@ -48,6 +48,9 @@ type trial struct {
 	seen  map[viewkeeper.Name]*entry
 	ranks map[viewkeeper.Name]int
 
+	// kept are answers of the planner's from an earlier run.
+	kept Kept
+
 	// refused is why the applier does not take a definition that builds.
 	refused map[viewkeeper.Name]string
 }
@@ -74,7 +77,7 @@ func begin(ctx context.Context, base *Base, g *graph, version viewkeeper.Version
 		touched: map[viewkeeper.Name]bool{}, gone: map[viewkeeper.Name]bool{}, wired: map[viewkeeper.Name]bool{},
 		cycles: map[viewkeeper.Name][]viewkeeper.Name{}, tasks: map[viewkeeper.Name]*task{},
 		seen: map[viewkeeper.Name]*entry{}, ranks: map[viewkeeper.Name]int{},
-		refused: map[viewkeeper.Name]string{},
+		refused: map[viewkeeper.Name]string{}, kept: nothingKept{},
 	}
 }
 
@@ -156,8 +159,18 @@ func (t *trial) read(rows []viewkeeper.Row, retry []viewkeeper.Name) (map[viewke
 		}
 	}
 	var queries []Query
+	var ask []*source
 	for _, s := range order {
-		queries = append(queries, s.queries()...)
+		qs := s.queries()
+		if parsed, scopes := t.recall(qs); parsed != nil {
+			for i := range scopes {
+				s.parts[i].scopes = scopes[i]
+			}
+			s.finish(t.base, parsed)
+			continue
+		}
+		ask = append(ask, s)
+		queries = append(queries, qs...)
 	}
 	if len(queries) == 0 {
 		return fresh, nil
@@ -166,7 +179,7 @@ func (t *trial) read(rows []viewkeeper.Row, retry []viewkeeper.Name) (map[viewke
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range order {
+	for _, s := range ask {
 		n := len(s.queries())
 		s.finish(t.base, parsed[:n])
 		parsed = parsed[n:]

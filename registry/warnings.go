@@ -24,7 +24,7 @@ func (j *judgment) warn() {
 			continue
 		}
 		for p := range e.source.parts {
-			l.part = p
+			l.part, l.scopes = p, unpackScopes(e.source.parts[p].scopes)
 			l.run()
 		}
 	}
@@ -53,6 +53,8 @@ type linter struct {
 	write *write
 	isNew bool // the statement gives the text
 	part  int
+	// scopes are those of the part.
+	scopes []Scope
 }
 
 // add warns at a place in the definition's text; for a text that came with the
@@ -83,8 +85,8 @@ func (l *linter) run() {
 		l.outputNames()
 	}
 	l.unusedCTEs()
-	for i := range l.parsed().Scopes {
-		s := &l.parsed().Scopes[i]
+	for i := range l.scopes {
+		s := &l.scopes[i]
 		l.outerColumns(i)
 		if l.isNew {
 			continue
@@ -109,8 +111,8 @@ func (l *linter) outputNames() {
 		}
 	}
 	first := true
-	for i := range l.parsed().Scopes {
-		s := &l.parsed().Scopes[i]
+	for i := range l.scopes {
+		s := &l.scopes[i]
 		if !s.Output || !first && s.SetOperation { // the first side of a set operation names its columns
 			continue
 		}
@@ -200,7 +202,7 @@ func (l *linter) has(w world, s *Scope, source int, column string) (has, known b
 // relations has, and one outside does: it means something, but often another thing.
 // Of an old text, only when that is news.
 func (l *linter) outerColumns(scope int) {
-	s := &l.parsed().Scopes[scope]
+	s := &l.scopes[scope]
 	if s.Parent < 0 || len(s.Sources) == 0 {
 		return
 	}
@@ -218,7 +220,7 @@ func (l *linter) outerColumns(scope int) {
 // fromOutside reports whether an unqualified column can only be one of an
 // enclosing scope.
 func (l *linter) fromOutside(w world, scope int, column string) bool {
-	scopes := l.parsed().Scopes
+	scopes := l.scopes
 	s := &scopes[scope]
 	for k := range s.Sources {
 		if has, known := l.has(w, s, k, column); has || !known {

@@ -77,6 +77,8 @@ type timing struct {
 	restartFirst time.Duration
 	restartMost  time.Duration
 	copyPause    time.Duration // what comes in it goes into one step of the copy
+	plansFirst   time.Duration // from the first factory until the planner's answers are kept
+	plansEvery   time.Duration // and again after that
 	copyEvery    time.Duration // between two steps when nothing but time passes
 	copyRetry    time.Duration // first wait after a step that failed
 }
@@ -100,6 +102,8 @@ func defaultTiming() timing {
 		restartFirst: 100 * time.Millisecond,
 		restartMost:  5 * time.Second,
 		copyPause:    100 * time.Millisecond,
+		plansFirst:   5 * time.Second,
+		plansEvery:   5 * time.Minute,
 		copyEvery:    5 * time.Second,
 		copyRetry:    5 * time.Second,
 	}

@@ -105,6 +105,7 @@ func (n *Node) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer n.brokers.close()
+	n.loadPlans()
 	n.loadCopy()
 
 	var wg sync.WaitGroup
@@ -130,6 +131,7 @@ func (n *Node) Run(ctx context.Context) error {
 	start(n.monitor)
 	start(n.keepTime)
 	start(n.keepCopy)
+	start(n.keepPlans)
 	start(func(ctx context.Context) error { return n.keep(ctx, &n.parts.history, n.keepHistory) })
 	start(func(ctx context.Context) error { return n.keep(ctx, &n.parts.nodes, n.followFleet) })
 	start(func(ctx context.Context) error { return n.keep(ctx, &n.parts.intake, n.followIntake) })

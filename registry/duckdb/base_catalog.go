@@ -81,7 +81,7 @@ func loadBase(ctx context.Context, g *gate, statements []baseStatement) (*baseCa
 		return nil, err
 	}
 	b.described.Name = "duckdb " + strings.TrimPrefix(version[0][0], "v")
-	b.described.BaseDigest = b.digest(statements)
+	b.described.BaseDigest, b.described.Answers = b.digest(statements), answers(g)
 	return b, nil
 }
 

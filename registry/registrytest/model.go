@@ -78,7 +78,7 @@ func (m *Model) Describe(ctx context.Context) (*registry.Engine, error) {
 	if err := m.ready(ctx); err != nil {
 		return nil, err
 	}
-	e := &registry.Engine{Name: "model 1"}
+	e := &registry.Engine{Name: "model 1", Answers: "model"}
 	h := sha256.New()
 	for _, n := range slices.SortedFunc(maps.Keys(m.base), viewkeeper.Name.Compare) {
 		e.Relations = append(e.Relations, registry.Relation{Name: n, Columns: slices.Clone(m.base[n])})
