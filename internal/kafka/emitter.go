@@ -61,7 +61,8 @@ type producerLife struct {
 // topicIDAge is how long a topic's id is believed without asking again.
 const topicIDAge = time.Second
 
-// attempts is how often a statement that was certainly not written is tried.
+// attempts is how often a statement is tried that was not written, or that does no
+// harm when it is written twice.
 const attempts = 3
 
 // NewEmitter makes an emitter for a catalog's definitions topic. It connects at
@@ -74,21 +75,37 @@ func (s Settings) NewEmitter(t Topics) *Emitter {
 //
 //   - *TooLargeError: over the limit; nothing was written;
 //   - *NotWrittenError: nothing was written, and the chain says why;
-//   - *UnknownOutcomeError: it was sent and no answer came (also when ctx ended).
+//   - *UnknownOutcomeError: it was sent and no answer came (also when ctx ended), or the
+//     leader moved.
+//
+// A statement with an id may be written twice when the leader moves; it is decided once.
 func (e *Emitter) Emit(ctx context.Context, s viewkeeper.Submission) (Receipt, error) {
 	msg := e.message(s)
 	if size := msg.ByteSize(2); size > MaxRecordBytes {
 		return Receipt{}, &TooLargeError{Topic: e.topic, Size: size, Limit: MaxRecordBytes}
 	}
 	wait := newBackoff(firstWait, firstWait*4)
+	var maybe *UnknownOutcomeError // of an attempt that may have written it
 	for try := 1; ; try++ {
 		r, err := e.emitOnce(ctx, msg)
-		var not *NotWrittenError
-		if err == nil || !errors.As(err, &not) || !Classify(not.Err).Retry || try == attempts {
-			return r, err
+		if err == nil {
+			return r, nil
 		}
-		if wait.sleep(ctx) != nil {
-			return r, err
+		var not *NotWrittenError
+		var unknown *UnknownOutcomeError
+		again := false
+		switch {
+		case errors.As(err, &not):
+			again = Classify(not.Err).Retry
+		case errors.As(err, &unknown):
+			maybe = unknown
+			again = leaderMoved(err) && s.ID != ""
+		}
+		if !again || try == attempts || wait.sleep(ctx) != nil {
+			if maybe != nil {
+				return Receipt{}, maybe // whatever the last attempt knows of itself
+			}
+			return Receipt{}, err
 		}
 		msg = e.message(s) // a message that sarama has had in hand is not used again
 	}
@@ -144,14 +161,20 @@ func (e *Emitter) outcome(msg *sarama.ProducerMessage, err error) error {
 		errors.Is(err, sarama.ErrOutOfBrokers), errors.Is(err, sarama.ErrClosedClient),
 		errors.Is(err, sarama.ErrNotConnected), errors.Is(err, sarama.ErrShuttingDown),
 		errors.Is(err, sarama.ErrBrokerNotAvailable), errors.Is(err, sarama.ErrLeaderNotAvailable),
-		errors.Is(err, sarama.ErrNotLeaderForPartition), errors.Is(err, sarama.ErrUnknownTopicOrPartition),
+		errors.Is(err, sarama.ErrUnknownTopicOrPartition),
 		errors.Is(err, sarama.ErrNotEnoughReplicas), errors.Is(err, sarama.ErrTopicAuthorizationFailed),
 		errors.Is(err, sarama.ErrInvalidTopic), errors.Is(err, sarama.ErrInvalidRecord),
-		errors.Is(err, sarama.ErrFencedLeaderEpoch), errors.Is(err, sarama.ErrClusterAuthorizationFailed),
-		errors.Is(err, sarama.ErrPolicyViolation):
+		errors.Is(err, sarama.ErrClusterAuthorizationFailed), errors.Is(err, sarama.ErrPolicyViolation):
 		return &NotWrittenError{e.topic, err}
 	}
 	return &UnknownOutcomeError{e.topic, err}
+}
+
+// leaderMoved reports whether a broker answered that it does not lead the partition.
+// It says so before it appends, and also while it waits for the other replicas to have
+// what it appended: then the next leader may have the record, or not.
+func leaderMoved(err error) bool {
+	return errors.Is(err, sarama.ErrNotLeaderForPartition) || errors.Is(err, sarama.ErrFencedLeaderEpoch)
 }
 
 // acquire gives the present producer, or makes one.

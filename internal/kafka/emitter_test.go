@@ -123,11 +123,36 @@ func TestEmitTellsNotWrittenFromUnknown(t *testing.T) {
 	}
 
 	// The leader refuses, once: the emitter tries again by itself.
-	b.Cluster().ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		return refuse(r, kerr.NotLeaderForPartition.Code), nil, true
-	})
+	refuseOnce := func(why *kerr.Error) {
+		b.Cluster().ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			return refuse(r, why.Code), nil, true
+		})
+	}
+	refuseOnce(kerr.NotEnoughReplicas)
 	if r, err := e.Emit(t.Context(), viewkeeper.Submission{Key: "k", SQL: "3"}); err != nil || r.Offset != 1 {
 		t.Errorf("refused once: %+v, %v", r, err)
+	}
+
+	// The leader moves, perhaps after it has appended: without an id it is not known,
+	// and a second record would be a second statement. With one it is sent again.
+	for _, moved := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.FencedLeaderEpoch} {
+		refuseOnce(moved)
+		if _, err := e.Emit(t.Context(), viewkeeper.Submission{Key: "k", SQL: "moved"}); !errors.As(err, &unknown) {
+			t.Errorf("%s, without an id: %v", moved.Message, err)
+		}
+	}
+	refuseOnce(kerr.NotLeaderForPartition)
+	if r, err := e.Emit(t.Context(), viewkeeper.Submission{Key: "k", SQL: "moved", ID: "id"}); err != nil || r.Offset != 2 {
+		t.Errorf("moved once: %+v, %v", r, err)
+	}
+
+	// What later attempts know of themselves says nothing of the first.
+	refuseOnce(kerr.NotLeaderForPartition)
+	for range 2 {
+		refuseOnce(kerr.NotEnoughReplicas)
+	}
+	if _, err := e.Emit(t.Context(), viewkeeper.Submission{Key: "k", SQL: "moved", ID: "id2"}); !errors.As(err, &unknown) {
+		t.Errorf("moved, then refused: %v", err)
 	}
 
 	// The caller gives up while the broker is silent.
