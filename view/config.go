@@ -94,7 +94,7 @@ func defaultTiming() timing {
 		tick:         time.Second,
 		publishMin:   250 * time.Millisecond,
 		publishMax:   3 * time.Second,
-		gather:       100 * time.Millisecond,
+		gather:       200 * time.Millisecond,
 		live:         10 * time.Second,
 		retryBroken:  5 * time.Second,
 		retryMost:    5 * time.Minute,

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/viewkeeper/viewkeeper/internal/broker"
 	"github.com/viewkeeper/viewkeeper/registry/duckdb/engine"
@@ -81,5 +82,19 @@ func TestHop(t *testing.T) {
 	}
 	if err := hop.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAncestor takes two builds of each of two small catalogs.
+func TestAncestor(t *testing.T) {
+	a, err := (&Env{N: 200}).Ancestor(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Small != 10 || a.Large != 20 || a.SmallBuild <= 0 || a.LargeBuild <= 0 {
+		t.Errorf("%+v", a)
+	}
+	if b := a.Build(200); b != 10*a.LargeBuild || a.Visible(200) != 3*b+30*time.Second {
+		t.Errorf("%v at 200 of %+v", b, a)
 	}
 }

@@ -76,11 +76,18 @@ func p1(ctx context.Context, env *Env) (_ []Figure, err error) {
 	if err != nil {
 		return nil, err
 	}
+	old, err := env.Ancestor(ctx)
+	if err != nil {
+		return nil, err
+	}
 	note := "the way of one change, medians of a second series with more measured: " + stages
 	what := "emit to visible on the slowest of 3 nodes, "
 	return []Figure{
 		{ID: "P1", What: what + "p50", Got: slowest.at(.5), Baseline: hops.at(.5), Unit: "ms", Against: "bare hop, p50", Limit: hops.at(.5) + 2, Target: "≤ hop + 2 ms", Note: note},
 		{ID: "P1", What: what + "p99", Got: slowest.at(.99), Baseline: hops.at(.99), Unit: "ms", Against: "bare hop, p99", Limit: hops.at(.99) + 15, Target: "≤ hop + 15 ms"},
+		{ID: "P1", What: "the same, p50, beside the ancestor's way", Got: slowest.at(.5), Baseline: ms(old.Visible(env.N)), Unit: "ms", Against: "2 full builds, half of a minute's polling, a rebuild",
+			Note: fmt.Sprintf("the ancestor's way is computed: a full build was measured at %d and %d definitions, %.0f and %.0f ms (it grew with the power %.2f of their number), and is taken to grow with their number to %.0f ms at %d",
+				old.Small, old.Large, ms(old.SmallBuild), ms(old.LargeBuild), old.Exponent(), ms(old.Build(env.N)), env.N)},
 	}, nil
 }
 
