@@ -98,3 +98,16 @@ func TestAncestor(t *testing.T) {
 		t.Errorf("%v at 200 of %+v", b, a)
 	}
 }
+
+// TestParseStat: a process's name may hold anything.
+func TestParseStat(t *testing.T) {
+	pid, parent, took, ok := parseStat("42 (a ) (b) S 7 42 42 0 -1 4194560 1 2 3 4 150 50 8 9 20 0 12 0 1 1 1")
+	if !ok || pid != 42 || parent != 7 || took != 2*time.Second {
+		t.Errorf("%d %d %v %v", pid, parent, took, ok)
+	}
+	for _, text := range []string{"", "42 (a", "42 (a) S 7", "x (a) S 7 42 42 0 -1 4194560 1 2 3 4 150 50 8"} {
+		if _, _, _, ok := parseStat(text); ok {
+			t.Errorf("%q is read", text)
+		}
+	}
+}

@@ -64,13 +64,15 @@ func quantity(v float64, unit string) string {
 	return digits(v) + " " + unit
 }
 
-// digits has three significant digits, and no more than two behind the point.
+// digits has three significant digits, and two of what is small.
 func digits(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 100 || a == math.Trunc(a):
 		return fmt.Sprintf("%.0f", v)
 	case a >= 10:
 		return fmt.Sprintf("%.1f", v)
+	case a < 0.1:
+		return fmt.Sprintf("%.2g", v)
 	}
 	return fmt.Sprintf("%.2f", v)
 }

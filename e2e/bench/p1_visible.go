@@ -60,6 +60,7 @@ func p1(ctx context.Context, env *Env) (_ []Figure, err error) {
 		}
 	}
 	var slowest, hops durations
+	before := cpuOf(owner, nodes)
 	for i := range env.pick(100, 600) {
 		d, err := w.change(ctx, i)
 		if err != nil {
@@ -72,6 +73,7 @@ func p1(ctx context.Context, env *Env) (_ []Figure, err error) {
 		}
 		hops = append(hops, h)
 	}
+	spent := cpuOf(owner, nodes).since(before, len(slowest))
 	stages, err := w.stages(ctx, env.pick(50, 200))
 	if err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func p1(ctx context.Context, env *Env) (_ []Figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	note := "the way of one change, medians of a second series with more measured: " + stages
+	note := "the way of one change, medians of a second series with more measured: " + stages + ". CPU for a change: " + spent
 	what := "emit to visible on the slowest of 3 nodes, "
 	return []Figure{
 		{ID: "P1", What: what + "p50", Got: slowest.at(.5), Baseline: hops.at(.5), Unit: "ms", Against: "bare hop, p50", Limit: hops.at(.5) + 2, Target: "≤ hop + 2 ms", Note: note},
@@ -89,6 +91,26 @@ func p1(ctx context.Context, env *Env) (_ []Figure, err error) {
 			Note: fmt.Sprintf("the ancestor's way is computed: a full build was measured at %d and %d definitions, %.0f and %.0f ms (it grew with the power %.2f of their number), and is taken to grow with their number to %.0f ms at %d",
 				old.Small, old.Large, ms(old.SmallBuild), ms(old.LargeBuild), old.Exponent(), ms(old.Build(env.N)), env.N)},
 	}, nil
+}
+
+// spent is what the processes of a fleet have had of the processors.
+type spent struct{ owner, ownerEngine, node, nodeEngines time.Duration }
+
+func cpuOf(owner *Proc, nodes []*Proc) (s spent) {
+	s.owner, s.ownerEngine = treeCPU(owner.PID())
+	for _, n := range nodes {
+		keeper, engines := treeCPU(n.PID())
+		s.node += keeper / time.Duration(len(nodes))
+		s.nodeEngines += engines / time.Duration(len(nodes))
+	}
+	return s
+}
+
+// since says what each took for one of n changes.
+func (s spent) since(before spent, n int) string {
+	each := func(now, then time.Duration) float64 { return ms(now-then) / float64(n) }
+	return fmt.Sprintf("the owner %.2f ms and its engine %.2f ms, each node %.2f ms and its engines %.2f ms",
+		each(s.owner, before.owner), each(s.ownerEngine, before.ownerEngine), each(s.node, before.node), each(s.nodeEngines, before.nodeEngines))
 }
 
 // visible makes changes and sees them on nodes.
