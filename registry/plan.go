@@ -71,6 +71,9 @@ func (t *trial) planParts(asks []*attempt, want func(*attempt, role) bool) error
 			}
 			q := s.query(s.parts[p], a.texts[p])
 			q.Parquet = s.parts[p].role == roleExtract
+			if q.Text != s.parts[p].text {
+				q.Origin = s.parts[p].text
+			}
 			queries, places = append(queries, q), append(places, place{a, p})
 		}
 	}

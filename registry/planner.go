@@ -193,6 +193,9 @@ type Query struct {
 	// Text is one query. To Bind it comes qualified: every reference to a relation
 	// has its schema.
 	Text string `json:"text"`
+	// Origin is set for Bind when Parse was given another text: that, of which Text
+	// differs only in the schemas of references. A planner may use what it remembers of it.
+	Origin string `json:"origin,omitempty"`
 	// Columns is a column list over the query's output, or nil.
 	Columns []string `json:"columns,omitempty"`
 	// Strict asks the gate to refuse what a materialized definition's query may

@@ -19,9 +19,14 @@ const maxColumns = 10_000
 // It is prepared and not run, with the optimizer off: binding is all that is
 // asked for, and the optimizer's time is exponential in texts that are short.
 func (p *Planner) bind(ctx context.Context, q registry.Query) (registry.Bound, error) {
-	w, refusal, err := p.gate.walk(ctx, q.Text, forDefinition)
-	if err != nil || refusal != nil {
-		return registry.Bound{Err: refusal}, err
+	w := p.gate.recall(q)
+	if w == nil {
+		var refusal *registry.PlanError
+		var err error
+		if w, refusal, err = p.gate.walk(ctx, q.Text, forDefinition); err != nil || refusal != nil {
+			return registry.Bound{Err: refusal}, err
+		}
+		p.gate.memory.add(q.Text, w)
 	}
 	if err := p.scratch.ready(ctx, w.mayRead()); err != nil {
 		return registry.Bound{}, err
@@ -75,7 +80,10 @@ func (p *Planner) planned(ctx context.Context, w *walker, text string, places dd
 	if len(columns) > maxColumns {
 		return nil, planErrorf(viewkeeper.CodeComplexity, -1, "the query gives %d columns; the limit is %d", len(columns), maxColumns), nil
 	}
-	tokens := lex(text)
+	tokens := w.tokens
+	if len(w.files) > 0 {
+		tokens = lex(text)
+	}
 	body := withoutEnd(text, tokens)
 	if !exact {
 		if columns, err = describe(ctx, p.scratch.conn, body); err != nil {

@@ -46,6 +46,7 @@ func FuzzGate(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		checkRecall(t, p, text, "s1")
 		if got[0].Err == nil {
 			checkLetThrough(t, text, bound[0])
 		}

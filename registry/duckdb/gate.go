@@ -25,6 +25,7 @@ type gate struct {
 	functions *functions
 	base      *baseCatalog
 	engine    map[string]*engineMacroCost // by name; nil: not a macro
+	memory    *memories
 }
 
 // serializeSQL gives the syntax tree of a text as JSON. It takes any text, and runs
@@ -52,7 +53,7 @@ func openGate(ctx context.Context, i *instance, limits Limits) (*gate, error) {
 
 // newGate makes a gate that knows no function and no base.
 func newGate(ctx context.Context, c *conn, l lake, limits Limits) (*gate, error) {
-	g := &gate{conn: c, limits: limits, lake: l, functions: &functions{}, base: &baseCatalog{}, engine: map[string]*engineMacroCost{}}
+	g := &gate{conn: c, limits: limits, lake: l, functions: &functions{}, base: &baseCatalog{}, engine: map[string]*engineMacroCost{}, memory: newMemories()}
 	var err error
 	g.serialize, err = c.prepare(ctx, serializeSQL)
 	return g, err
@@ -74,6 +75,9 @@ func (g *gate) parse(ctx context.Context, text string, m mode, strict bool) (reg
 		return registry.Parsed{}, err
 	case refusal != nil:
 		return registry.Parsed{Err: refusal}, nil
+	}
+	if m == forDefinition {
+		g.memory.add(text, w)
 	}
 	w.finish()
 	if v := w.out.Volatile; strict && v != nil {

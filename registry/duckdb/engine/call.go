@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,66 +21,120 @@ import (
 // ctx is cancelled p gets the grace to end the call, and is killed if it has not;
 // the error is ctx's.
 func (s *supervisor) roundTrip(ctx context.Context, p *process, method string, params, result any) error {
-	conn, err := s.send(ctx, p, method, params)
-	if err != nil {
+	l := p.takeLink()
+	if l == nil {
+		conn, err := s.dial(ctx, p)
+		if err != nil {
+			return err
+		}
+		l = newLink(conn)
+	}
+	whole := false
+	defer func() { p.putLink(l, whole) }()
+	if err := s.sendOn(ctx, p, l.conn, method, params); err != nil {
 		return err
 	}
-	defer conn.Close()
 	began := time.Now()
 	stop := context.AfterFunc(ctx, func() {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			p.kill(&registry.LostError{Timeout: true, Detail: fmt.Sprintf("killed: %s was not done after %s", method, time.Since(began).Round(time.Millisecond))})
 			return
 		}
-		s.cancelCall(conn)
+		s.cancelCall(l.conn)
 	})
-	defer stop()
-	kind, payload, err := readAnswer(conn)
+	kind, payload, err := readAnswer(l.read)
+	untouched := stop() // else the connection is cut, or about to be
 	if err != nil {
 		return s.broken(ctx, p, err)
 	}
+	whole = untouched
 	switch {
 	case kind == frameError:
 		return p.note(readError(payload))
 	case kind != frameReply:
+		whole = false
 		return s.broken(ctx, p, fmt.Errorf("a frame %q instead of a reply", kind))
 	case result == nil:
 		return nil
 	}
 	if err := json.Unmarshal(payload, result); err != nil {
+		whole = false
 		return s.broken(ctx, p, fmt.Errorf("a reply that can't be read: %w", err))
 	}
 	return nil
 }
 
+// link is a connection that takes one call after another: the next one when the
+// reply to the one before has been read.
+type link struct {
+	conn *net.UnixConn
+	read *bufio.Reader
+}
+
+// linkBuffer holds most replies, so that a frame is one system call.
+const linkBuffer = 16 << 10
+
+func newLink(conn *net.UnixConn) *link {
+	return &link{conn: conn, read: bufio.NewReaderSize(conn, linkBuffer)}
+}
+
+// takeLink gives a connection that an earlier call left, or nil.
+func (p *process) takeLink() *link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.link
+	p.link = nil
+	return l
+}
+
+// putLink keeps a connection for the next call, one at a time and while the process
+// lives, if its last call ended with a reply that was read; else closes it.
+func (p *process) putLink(l *link, whole bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !whole || p.link != nil || p.lost != nil {
+		l.conn.Close()
+		return
+	}
+	p.link = l
+}
+
 // send dials p and sends a call.
 func (s *supervisor) send(ctx context.Context, p *process, method string, params any) (*net.UnixConn, error) {
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return nil, fmt.Errorf("engine: the parameters of %q can't be sent: %w", method, err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	conn, err := s.dial(ctx, p)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.sendOn(ctx, p, conn, method, params); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// sendOn sends a call on a connection, which is of no more use after an error.
+func (s *supervisor) sendOn(ctx context.Context, p *process, conn *net.UnixConn, method string, params any) error {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return fmt.Errorf("engine: the parameters of %q can't be sent: %w", method, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	// A large call waits for the engine to read it.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(past) })
 	defer stop()
-	err = writeJSON(conn, frameCall, call{Method: method, Params: raw})
+	err = writeFrame(conn, frameCall, encodeCall(method, raw))
 	if err == nil {
-		return conn, nil
+		return nil // a context that is over by now is seen by whoever waits for the answer
 	}
-	conn.Close()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		p.kill(&registry.LostError{Timeout: true, Detail: fmt.Sprintf("killed: it did not take a call of %q in time", method)})
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-	return nil, s.broken(ctx, p, err)
+	return s.broken(ctx, p, err)
 }
 
 // dial connects to p. On a unix socket that takes no time: it fails at once when

@@ -20,7 +20,7 @@ func FuzzFrames(f *testing.F) {
 		}
 		return b.Bytes()
 	}
-	f.Add(frame(frameCall, `{"method":"query","params":{"sql":"SELECT 1"}}`))
+	f.Add(frame(frameCall, "\x05query"+`{"sql":"SELECT 1"}`))
 	f.Add(append(frame(frameReply, `{"version":1,"columns":[]}`), frame(frameEnd, "")...))
 	f.Add(frame(frameError, `{"kind":"plan","code":"BIND","message":"no","at":7}`))
 	f.Add(frame(frameError, `{"kind":"lost","message":"gone"}`))
@@ -45,8 +45,9 @@ func FuzzFrames(f *testing.F) {
 			if err := writeFrame(&again, kind, payload); err != nil || !bytes.HasSuffix(wire[:len(wire)-r.Len()], again.Bytes()) {
 				t.Fatalf("%v: %q", err, again.Bytes())
 			}
-			var c call
-			_ = json.Unmarshal(payload, &c)
+			if c := decodeCall(payload); c.method != "" && !bytes.Equal(encodeCall(c.method, c.params), payload) {
+				t.Fatalf("%q was read as a call of %q with %q", payload, c.method, c.params)
+			}
 			checkErrorFrame(t, payload)
 		}
 	})

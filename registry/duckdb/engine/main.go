@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -104,51 +104,63 @@ type child struct {
 	// planning makes calls of the planner one at a time: it serves one caller, and
 	// a call that was cancelled may still be ending when the next one comes.
 	planning sync.Mutex
+	// trial is the number of the trial of the last Bind, under planning.
+	trial int
 }
 
-// serve answers the one call of a connection.
+// serve answers the calls of a connection, one after the other.
 func (c *child) serve(conn *net.UnixConn) {
-	defer conn.Close()
-	kind, n, err := readHeader(conn)
-	if err != nil || kind != frameCall {
-		return
-	}
-	payload, err := readPayload(conn, n)
-	if err != nil {
-		return
-	}
-	var request call
-	if err := json.Unmarshal(payload, &request); err != nil {
-		_ = writeJSON(conn, frameError, toWire(err))
-		return
-	}
 	ctx, cancel := context.WithCancel(context.Background())
-	watched := make(chan struct{})
+	calls := make(chan call)
 	go func() {
-		defer close(watched)
-		// The keeper sends nothing more: this returns when it closes its side, or when
-		// the call is done and the connection is closed here.
-		_, _ = io.Copy(io.Discard, conn)
+		defer close(calls)
+		// The keeper sends nothing during a call: what ends this then is that it closed
+		// its side, which cancels the call, or that the connection is closed below.
+		readCalls(ctx, conn, calls)
 		cancel()
 		_ = conn.SetWriteDeadline(past)
 	}()
-	c.answer(ctx, conn, request)
+	for request := range calls {
+		if !c.answer(ctx, conn, request) {
+			break
+		}
+	}
+	cancel()
 	conn.Close()
-	<-watched
+	for range calls { // until the reader has ended
+	}
 }
 
-// answer runs a call and writes all of its frames.
-func (c *child) answer(ctx context.Context, conn *net.UnixConn, request call) {
-	if request.Method == methodQuery {
-		c.query(ctx, conn, request.Params)
-		return
+// readCalls gives the calls of a connection to calls, until that or ctx ends.
+func readCalls(ctx context.Context, conn io.Reader, calls chan<- call) {
+	r := bufio.NewReaderSize(conn, linkBuffer)
+	for {
+		kind, n, err := readHeader(r)
+		if err != nil || kind != frameCall {
+			return
+		}
+		payload, err := readPayload(r, n)
+		if err != nil {
+			return
+		}
+		select {
+		case calls <- decodeCall(payload):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// answer runs a call and writes all of its frames. It reports whether the connection
+// may bring another one.
+func (c *child) answer(ctx context.Context, conn *net.UnixConn, request call) bool {
+	if request.method == methodQuery {
+		c.query(ctx, conn, request.params)
+		return false
 	}
 	reply, err := c.handle(ctx, request)
-	if err != nil {
-		_ = writeJSON(conn, frameError, toWire(err))
-		return
+	if err == nil {
+		err = writeJSON(conn, frameReply, reply)
 	}
-	if err := writeJSON(conn, frameReply, reply); err != nil {
-		_ = writeJSON(conn, frameError, toWire(err))
-	}
+	return err == nil || writeJSON(conn, frameError, toWire(err)) == nil
 }

@@ -20,7 +20,6 @@ const (
 	methodDescribe = "describe"
 	methodParse    = "parse"
 	methodBind     = "bind"
-	methodSettle   = "settle"
 	methodReset    = "reset"
 	methodMerge    = "merge"
 	methodApply    = "apply"
@@ -47,12 +46,17 @@ type parseParams struct {
 }
 
 type bindParams struct {
-	Stubs   []registry.Stub  `json:"stubs"`
+	// Trial is the number of the trial that this belongs to, Ended how those before it
+	// ended, see [Planner.Bind].
+	Trial   int              `json:"trial"`
+	Ended   []trialEnd       `json:"ended,omitempty"`
+	Stubs   []registry.Stub  `json:"stubs,omitempty"`
 	Queries []registry.Query `json:"queries"`
 }
 
-type settleParams struct {
-	Keep bool `json:"keep"`
+type trialEnd struct {
+	Trial int  `json:"trial"`
+	Keep  bool `json:"keep"`
 }
 
 type applyParams struct {
@@ -66,7 +70,7 @@ var past = time.Unix(1, 0)
 
 // handle runs a call that has one reply.
 func (c *child) handle(ctx context.Context, request call) (any, error) {
-	switch request.Method {
+	switch request.method {
 	case methodOpen:
 		return withParams(request, func(p openParams) (any, error) { return nil, c.open(ctx, p) })
 	case methodFault:
@@ -74,29 +78,42 @@ func (c *child) handle(ctx context.Context, request call) (any, error) {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if request.Method == methodApply || request.Method == methodRestore {
-		return withParams(request, func(p applyParams) (any, error) { return c.apply(ctx, request.Method, p) })
+	if request.method == methodApply || request.method == methodRestore {
+		return withParams(request, func(p applyParams) (any, error) { return c.apply(ctx, request.method, p) })
 	}
 	if c.planner == nil {
 		return nil, errNotOpen
 	}
 	c.planning.Lock()
 	defer c.planning.Unlock()
-	switch request.Method {
+	switch request.method {
 	case methodDescribe:
 		return c.planner.Describe(ctx)
 	case methodParse:
 		return withParams(request, func(p parseParams) (any, error) { return c.planner.Parse(ctx, p.Queries) })
 	case methodBind:
-		return withParams(request, func(p bindParams) (any, error) { return c.planner.Bind(ctx, p.Stubs, p.Queries) })
-	case methodSettle:
-		return withParams(request, func(p settleParams) (any, error) { return nil, c.planner.Settle(ctx, p.Keep) })
+		return withParams(request, func(p bindParams) (any, error) { return c.bind(ctx, p) })
 	case methodReset:
 		return nil, c.planner.Reset(ctx)
 	case methodMerge:
 		return withParams(request, func(p mergeParams) (any, error) { return mergeTwice(ctx, c.planner, p) })
 	}
-	return nil, fmt.Errorf("engine: no method %q", request.Method)
+	return nil, fmt.Errorf("engine: no method %q", request.method)
+}
+
+// bind ends the trial that is open, if this call says how it ended, and goes on with
+// the call's own.
+func (c *child) bind(ctx context.Context, p bindParams) (any, error) {
+	for _, end := range p.Ended {
+		if end.Trial != c.trial {
+			continue
+		}
+		if err := c.planner.Settle(ctx, end.Keep); err != nil {
+			return nil, err
+		}
+	}
+	c.trial = p.Trial
+	return c.planner.Bind(ctx, p.Stubs, p.Queries)
 }
 
 // apply runs the two methods that change a server's views.
@@ -117,8 +134,8 @@ var errNotOpen = errors.New("engine: not open for this method")
 
 func withParams[P any](request call, f func(P) (any, error)) (any, error) {
 	var p P
-	if err := json.Unmarshal(request.Params, &p); err != nil {
-		return nil, fmt.Errorf("engine: the parameters of %q can't be read: %w", request.Method, err)
+	if err := json.Unmarshal(request.params, &p); err != nil {
+		return nil, fmt.Errorf("engine: the parameters of %q can't be read: %w", request.method, err)
 	}
 	return f(p)
 }
@@ -146,7 +163,7 @@ func (c *child) open(ctx context.Context, p openParams) (err error) {
 const sendBuffer = 4 << 20
 
 // query runs a query and writes its answer as it comes.
-func (c *child) query(ctx context.Context, conn *net.UnixConn, params json.RawMessage) {
+func (c *child) query(ctx context.Context, conn *net.UnixConn, params []byte) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	fail := func(err error) { _ = writeJSON(conn, frameError, toWire(err)) }

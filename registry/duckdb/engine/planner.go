@@ -21,6 +21,11 @@ type Planner struct {
 
 	mu   sync.Mutex
 	used *process // the child that the last call ran on, nil before the first
+	// trial numbers the trial of the next Bind; bound says that one was sent. ended is how
+	// the trials before ended, as far as the child may not have heard of it.
+	trial int
+	bound bool
+	ended []trialEnd
 	// callTimeout is Config.CallTimeout; the supervisor copies its own without this lock.
 	callTimeout time.Duration
 }
@@ -51,21 +56,43 @@ func (p *Planner) Parse(ctx context.Context, queries []registry.Query) ([]regist
 	return parsed, err
 }
 
-// Bind is that of [registry.Planner].
+// Bind is that of [registry.Planner]. It brings the child how the trials before ended.
+// A Bind that was given up may have arrived or not, and so may what it brought: trials
+// have numbers, and the child ends the one that it has open when it is told of that one.
 func (p *Planner) Bind(ctx context.Context, stubs []registry.Stub, queries []registry.Query) ([]registry.Bound, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bound = true
 	var bound []registry.Bound
-	err := p.call(ctx, methodBind, bindParams{stubs, queries}, &bound)
+	err := p.callLocked(ctx, methodBind, bindParams{p.trial, p.ended, stubs, queries}, &bound)
+	if err == nil {
+		p.ended = nil
+	}
 	return bound, err
 }
 
-// Settle is that of [registry.Planner].
+// Settle is that of [registry.Planner]. The child hears of it with the next Bind: only
+// that looks at the stubs.
 func (p *Planner) Settle(ctx context.Context, keep bool) error {
-	return p.call(ctx, methodSettle, settleParams{keep}, nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bound {
+		p.ended = append(p.ended, trialEnd{p.trial, keep})
+		p.trial++
+		p.bound = false
+	}
+	return ctx.Err()
 }
 
 // Reset is that of [registry.Planner].
 func (p *Planner) Reset(ctx context.Context) error {
-	return p.call(ctx, methodReset, struct{}{}, nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := p.callLocked(ctx, methodReset, struct{}{}, nil)
+	if err == nil {
+		p.bound, p.ended = false, nil
+	}
+	return err
 }
 
 // Close ends the child.
@@ -81,6 +108,10 @@ func (p *Planner) Losses() int64 { return p.supervisor.losses() }
 func (p *Planner) call(ctx context.Context, method string, params, result any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.callLocked(ctx, method, params, result)
+}
+
+func (p *Planner) callLocked(ctx context.Context, method string, params, result any) error {
 	// The wait for an engine that is being started is not the call's time: its own
 	// bound ends it, with an error that says why there is no engine.
 	child, err := p.supervisor.acquire(ctx)

@@ -36,6 +36,7 @@ type process struct {
 	mu       sync.Mutex
 	killed   *registry.LostError // why it was killed, nil when it was not
 	retiring bool
+	link     *link         // a connection that no call is on, nil while there is none
 	inflight int           // calls under way
 	idle     chan struct{} // closed when inflight falls to 0; nil while nobody waits for it
 }
@@ -141,6 +142,9 @@ func (p *process) watch(cfg Config, stderr *os.File) {
 	p.mu.Lock()
 	if p.lost = p.killed; p.lost == nil {
 		p.lost = &registry.LostError{Detail: deathText(err, lines)}
+	}
+	if p.link != nil {
+		p.link.conn.Close()
 	}
 	p.mu.Unlock()
 	cfg.ended(p)

@@ -15,14 +15,14 @@ import (
 	"github.com/viewkeeper/viewkeeper/registry/duckdb"
 )
 
-// The wire between the keeper and an engine: a unix stream socket, one call a
-// connection. Both ends are the same binary; the version in each frame only makes
-// sure of it.
+// The wire between the keeper and an engine: a unix stream socket, on which one call
+// follows another when that was answered; a query is the last of its connection. Both
+// ends are the same binary; the version in each frame only makes sure of it.
 //
-//	frame    kind byte | version byte (1) | length, 4 bytes, big endian | payload
+//	frame    kind byte | version byte (2) | length, 4 bytes, big endian | payload
 //
 //	kind     from     payload
-//	C call   keeper   JSON of call; the first and only frame from this side
+//	C call   keeper   length of the method's name, 1 byte | name | JSON of the parameters
 //	R reply  engine   JSON of the answer
 //	D data   engine   bytes of a query's Arrow IPC stream, after its R
 //	Z end    engine   empty; the stream is whole
@@ -31,10 +31,10 @@ import (
 //	call ends with   R for all methods but "query"; R D* Z for "query"; E at any time
 //
 // A keeper that closes its side, or only its sending half, cancels the call; the
-// engine then ends it and closes the connection. A connection that ends without
-// R, Z or E means that the engine is lost.
+// engine then ends it and closes the connection. A connection that ends within a call
+// and without R, Z or E means that the engine is lost.
 
-const wireVersion = 1
+const wireVersion = 2
 
 type frameKind byte
 
@@ -55,10 +55,27 @@ const (
 	maxData = 1 << 20
 )
 
-// call is the payload of a call frame.
+// call is what a call frame holds.
 type call struct {
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params,omitempty"`
+	method string
+	params []byte // JSON
+}
+
+func encodeCall(method string, params []byte) []byte {
+	b := make([]byte, 0, 1+len(method)+len(params))
+	b = append(b, byte(len(method)))
+	b = append(b, method...)
+	return append(b, params...)
+}
+
+// decodeCall reads a call frame. One that can't be read is a call of no method, which is
+// answered with an error.
+func decodeCall(payload []byte) call {
+	if len(payload) == 0 || len(payload) < 1+int(payload[0]) {
+		return call{}
+	}
+	n := 1 + int(payload[0])
+	return call{method: string(payload[1:n]), params: payload[n:]}
 }
 
 // putHeader writes a frame's header to the first bytes of b.
@@ -107,8 +124,14 @@ func readHeader(r io.Reader) (frameKind, int, error) {
 // readPayload reads the rest of a frame. It takes memory for what has come, not for
 // what the header promises.
 func readPayload(r io.Reader, n int) ([]byte, error) {
+	const usual = 64 << 10
+	if n <= usual {
+		b := make([]byte, n)
+		_, err := io.ReadFull(r, b)
+		return b, err
+	}
 	var b bytes.Buffer
-	b.Grow(min(n, 64<<10))
+	b.Grow(usual)
 	if _, err := io.CopyN(&b, r, int64(n)); err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func TestFrames(t *testing.T) {
 	if _, _, err := readHeader(&wire); err != io.EOF {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{"R\x02\x00\x00\x00\x00", "R\x01\xff\xff\xff\xff", "R\x01"} {
+	for _, bad := range []string{"R\x01\x00\x00\x00\x00", "R\x02\xff\xff\xff\xff", "R\x02"} {
 		if _, _, err := readHeader(bytes.NewBufferString(bad)); err == nil || err == io.EOF {
 			t.Errorf("%q: %v", bad, err)
 		}
