@@ -16,7 +16,7 @@ func figures() []named {
 	return []named{
 		{"P1", p1},
 		// judging
-		// P2 goes here
+		{"P2", p2},
 		// starting
 		// P3 goes here
 		// the current factory
