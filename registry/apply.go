@@ -58,7 +58,13 @@ func (e *entry) apply() Apply {
 		return Apply{Name: e.name(), Empty: e.columns}
 	}
 	text, _ := e.source.qualify(0, e.refs)
-	return Apply{Name: e.name(), Query: text, Columns: e.source.create.Columns}
+	a := Apply{Name: e.name(), Query: text, Columns: e.source.create.Columns, Files: len(e.source.parts[0].parsed.Files) > 0}
+	e.reads(func(_ int, target viewkeeper.Name) {
+		if !slices.Contains(a.Reads, target) {
+			a.Reads = append(a.Reads, target)
+		}
+	})
+	return a
 }
 
 // retryable gives the broken definitions that may build at another time although

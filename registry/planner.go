@@ -114,6 +114,10 @@ type Apply struct {
 	// Empty is set for a materialized definition instead of Query: until its
 	// partitions are kept, it reads as an empty relation of these columns.
 	Empty []viewkeeper.Column `json:"empty,omitempty"`
+	// Reads are the definitions that Query reads, each once: they are among the
+	// changes, or were applied before. Files says that it reads files.
+	Reads []viewkeeper.Name `json:"reads,omitempty"`
+	Files bool              `json:"files,omitempty"`
 }
 
 // ApplyError is the applier's no to definitions that the planner had bound: a file

@@ -29,6 +29,11 @@ type Options struct {
 	Threads int
 	// Limits bounds the texts that the gate lets through.
 	Limits Limits
+	// MakeLater is for whoever gives a server its views again, a few at a time, once it
+	// answers: an Apply with reset, or a Restore, of more changes than this notes
+	// them, and a view is made when a query names it, or when it is given again without
+	// reset. What reads files is made at once. 0 makes all views at once.
+	MakeLater int
 }
 
 // Limits bounds a query's text. They must be the same on every node, since an

@@ -94,7 +94,7 @@ func (s *Server) prime(ctx context.Context, opts Options) error {
 	if s.gate, err = openQueryGate(ctx, s.instance, opts); err != nil {
 		return err
 	}
-	return s.apply.open(ctx, s.instance, s.gate)
+	return s.apply.open(ctx, s.instance, s.gate, opts.MakeLater)
 }
 
 // References is the function of that name, for callers that hold an interface.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/registry"
@@ -17,25 +18,43 @@ import (
 // The fields below mu describe what is committed in the engine: they change only
 // after a commit that was read back. A commit of an aborted transaction says
 // nothing and drops the work, so every commit carries a number that no other has.
+//
+// To make a view takes the engine's binder through all that is below it: seconds for
+// a large catalog. So one that is given whole is noted, and a view is made when a
+// query names it, or when it is given again (see [Options].MakeLater). What is made
+// has all that it reads made, too; what is noted is nowhere in the engine.
 type applied struct {
-	gate *queryGate
+	gate  *queryGate
+	later int // Options.MakeLater
+	// noting is odd while views are noted, and moves on each time that changes: before
+	// the commit with which it begins, after the one with which it ends.
+	noting atomic.Uint64
 
 	mu      sync.Mutex
 	conn    *conn
 	closed  bool
+	version viewkeeper.Version
 	serial  uint64
-	views   map[viewkeeper.Name]string // the statement that made each
+	views   map[viewkeeper.Name]string // what each is, made or noted: its statement
+	notes   map[viewkeeper.Name]*note  // those that are not made
 	base    map[string]bool            // schemas that are not ours to drop
-	schemas map[string]bool            // those that are
+	schemas map[string]int             // the views in each that is
 }
 
-func (a *applied) open(ctx context.Context, i *instance, g *queryGate) error {
+// note is a view that is to be made.
+type note struct {
+	change registry.Apply
+	place  int // in what it was given with
+}
+
+func (a *applied) open(ctx context.Context, i *instance, g *queryGate, later int) error {
 	c, err := i.connect()
 	if err != nil {
 		return err
 	}
-	a.gate, a.conn = g, c
-	a.views, a.base, a.schemas = map[viewkeeper.Name]string{}, map[string]bool{}, map[string]bool{}
+	a.gate, a.conn, a.later = g, c, later
+	a.views, a.notes = map[viewkeeper.Name]string{}, map[viewkeeper.Name]*note{}
+	a.base, a.schemas = map[string]bool{}, map[string]int{}
 	rows, err := c.query(ctx, "SELECT DISTINCT schema_name FROM duckdb_schemas()")
 	for _, row := range rows {
 		a.base[viewkeeper.Fold(row[0])] = true
@@ -60,22 +79,44 @@ func (a *applied) close() {
 // A *registry.ApplyError names the definitions that the engine refused, as far as
 // could be found out; there may be more. ErrClosed is returned after Close.
 func (s *Server) Apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply) error {
-	return s.apply.apply(ctx, version, reset, changes)
+	return s.ApplyAll(ctx, version, reset, changes, nil)
 }
 
-func (a *applied) apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply) error {
+// ApplyAll is Apply that makes the named views at once, whatever Options.MakeLater
+// says: those that the engine may refuse.
+func (s *Server) ApplyAll(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply, now []viewkeeper.Name) error {
+	return s.apply.apply(ctx, version, reset, changes, now)
+}
+
+func (a *applied) apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply, now []viewkeeper.Name) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return ErrClosed
 	}
-	p, err := a.plan(ctx, reset, changes)
-	if err != nil {
+	p := a.newPlan(reset && a.later > 0 && len(changes) > a.later)
+	for _, name := range now {
+		p.now[name] = true
+	}
+	p.add(changes)
+	if reset {
+		p.dropOthers(changes)
+	}
+	return a.carryOut(ctx, p, version)
+}
+
+// carryOut makes what is planned, or changes nothing. mu is held.
+func (a *applied) carryOut(ctx context.Context, p *applyPlan, version viewkeeper.Version) error {
+	if err := p.finish(ctx); err != nil {
 		return err
 	}
 	if len(p.refused) > 0 {
 		return &registry.ApplyError{Refused: p.refused}
 	}
+	if len(p.notes) > 0 {
+		a.isNoting(true)
+	}
+	defer func() { a.isNoting(len(a.notes) > 0) }()
 	serial := a.serial + 1
 	if err := a.transact(ctx, p, version, serial); err != nil {
 		// The context may be over already, the transaction has to end all the same. A
@@ -86,18 +127,35 @@ func (a *applied) apply(ctx context.Context, version viewkeeper.Version, reset b
 		}
 		return err
 	}
-	a.serial = serial
-	a.views, a.schemas = p.views, p.schemas
+	a.version, a.serial = version, serial
+	p.done()
 	return nil
+}
+
+func (a *applied) isNoting(is bool) {
+	if (a.noting.Load()%2 == 1) != is {
+		a.noting.Add(1)
+	}
 }
 
 // applyPlan is the statements of one Apply and what will be when they are done.
 type applyPlan struct {
-	drops   []string // also of schemas; schemas come last
-	schemas map[string]bool
+	a *applied
+	// later notes what need not be made at once; now holds what must.
+	later bool
+	now   map[viewkeeper.Name]bool
+
+	set   map[viewkeeper.Name]string // the statement that a name gets; "" for none
+	asks  []viewkeeper.Name          // what is to be made, in order
+	given map[viewkeeper.Name]*note  // what was given otherwise than it is
+
+	// The rest is there when it is finished.
+
 	made    []string // schemas to create
+	drops   []string // also of schemas; schemas come last
 	creates []create
-	views   map[viewkeeper.Name]string
+	notes   map[viewkeeper.Name]*note
+	schemas map[string]int          // how many views more there are in each
 	refused []registry.RefusedApply // by the gate, before the engine was asked
 }
 
@@ -108,58 +166,156 @@ type create struct {
 	alone string
 }
 
-// plan compares what is with what shall be.
-func (a *applied) plan(ctx context.Context, reset bool, changes []registry.Apply) (*applyPlan, error) {
-	p := &applyPlan{views: map[viewkeeper.Name]string{}, schemas: map[string]bool{}}
-	if !reset {
-		for name, text := range a.views {
-			p.views[name] = text
-		}
+func (a *applied) newPlan(later bool) *applyPlan {
+	return &applyPlan{
+		a: a, later: later, now: map[viewkeeper.Name]bool{}, set: map[viewkeeper.Name]string{},
+		given: map[viewkeeper.Name]*note{}, notes: map[viewkeeper.Name]*note{}, schemas: map[string]int{},
 	}
-	for _, change := range changes {
+}
+
+// add compares changes with what is.
+func (p *applyPlan) add(changes []registry.Apply) {
+	for i, change := range changes {
+		name := change.Name
 		if change.Query == "" && change.Empty == nil {
-			delete(p.views, change.Name)
+			p.set[name] = ""
 			continue
 		}
-		query, alone, err := a.gate.fullPaths(ctx, change.Query)
-		if err != nil {
-			refused, err := a.blame(change.Name, err)
-			if err != nil {
-				return nil, err
-			}
-			p.refused = append(p.refused, *refused)
-			continue
-		}
-		change.Query = query
 		text := viewStatement(change)
-		p.views[change.Name] = text
-		if a.views[change.Name] != text {
-			c := create{name: change.Name, text: text}
-			if alone {
-				c.alone = query
+		p.set[name] = text
+		_, noted := p.a.notes[name]
+		made := p.a.views[name] != "" && !noted
+		if made && p.a.views[name] == text {
+			delete(p.given, name)
+			continue
+		}
+		p.given[name] = &note{change, i}
+		if made || !p.later || change.Files || p.now[name] {
+			p.asks = append(p.asks, name)
+		}
+	}
+}
+
+// dropOthers drops what is not among the changes.
+func (p *applyPlan) dropOthers(changes []registry.Apply) {
+	among := make(map[viewkeeper.Name]bool, len(changes))
+	for _, change := range changes {
+		among[change.Name] = true
+	}
+	for name := range p.a.views {
+		if !among[name] {
+			p.set[name] = ""
+		}
+	}
+}
+
+// pending is what is to be made of a name, nil when nothing is.
+func (p *applyPlan) pending(name viewkeeper.Name) *note {
+	text, changes := p.set[name]
+	switch given := p.given[name]; {
+	case changes && text == "":
+		return nil
+	case given != nil:
+		return given
+	}
+	return p.a.notes[name]
+}
+
+// finish works out the statements. The error is the engine's own trouble.
+func (p *applyPlan) finish(ctx context.Context) error {
+	for name, text := range p.set {
+		was, had := p.a.views[name]
+		_, noted := p.a.notes[name]
+		switch {
+		case text != "" && !had:
+			p.schemas[name.Schema]++
+		case text == "" && had:
+			p.schemas[name.Schema]--
+			if !noted && was != "" {
+				p.drops = append(p.drops, "DROP VIEW "+name.SQL())
 			}
-			p.creates = append(p.creates, c)
 		}
 	}
-	for name := range p.views {
-		if schema := name.Schema; !a.base[schema] && !p.schemas[schema] {
-			p.schemas[schema] = true
-			if !a.schemas[schema] {
-				p.made = append(p.made, schema)
-			}
-		}
-	}
-	for name := range a.views {
-		if _, ok := p.views[name]; !ok {
-			p.drops = append(p.drops, "DROP VIEW "+name.SQL())
-		}
-	}
-	for schema := range a.schemas {
-		if !p.schemas[schema] {
+	for schema, more := range p.schemas {
+		switch had := p.a.schemas[schema]; {
+		case p.a.base[schema]:
+			delete(p.schemas, schema)
+		case had == 0 && more > 0:
+			p.made = append(p.made, schema)
+		case had > 0 && had+more == 0:
 			p.drops = append(p.drops, "DROP SCHEMA "+viewkeeper.QuoteIdent(schema))
 		}
 	}
-	return p, nil
+	seen := map[viewkeeper.Name]bool{}
+	var need func(name viewkeeper.Name) error
+	need = func(name viewkeeper.Name) error {
+		n := p.pending(name)
+		if n == nil || seen[name] {
+			return nil
+		}
+		seen[name] = true
+		for _, below := range n.change.Reads {
+			if err := need(below); err != nil {
+				return err
+			}
+		}
+		return p.create(ctx, n.change)
+	}
+	for _, name := range p.asks {
+		if err := need(name); err != nil {
+			return err
+		}
+	}
+	for name, n := range p.given {
+		if !seen[name] && p.pending(name) != nil {
+			p.notes[name] = n
+		}
+	}
+	return nil
+}
+
+// create adds the statement that makes a view, or a refusal of the gate.
+func (p *applyPlan) create(ctx context.Context, change registry.Apply) error {
+	query, alone, err := p.a.gate.fullPaths(ctx, change.Query)
+	if err != nil {
+		refused, err := p.a.blame(change.Name, err)
+		if err != nil {
+			return err
+		}
+		p.refused = append(p.refused, *refused)
+		return nil
+	}
+	change.Query = query
+	c := create{name: change.Name, text: viewStatement(change)}
+	if alone {
+		c.alone = query
+	}
+	p.creates = append(p.creates, c)
+	return nil
+}
+
+// done notes that what was planned is so.
+func (p *applyPlan) done() {
+	a := p.a
+	for name, text := range p.set {
+		if text == "" {
+			delete(a.views, name)
+			delete(a.notes, name)
+		} else {
+			a.views[name] = text
+		}
+	}
+	for name, n := range p.notes {
+		a.notes[name] = n
+	}
+	for _, c := range p.creates {
+		delete(a.notes, c.name)
+	}
+	for schema, more := range p.schemas {
+		if a.schemas[schema] += more; a.schemas[schema] == 0 {
+			delete(a.schemas, schema)
+		}
+	}
 }
 
 // transact runs a plan in one transaction and checks that it was committed.
@@ -169,7 +325,7 @@ func (a *applied) transact(ctx context.Context, p *applyPlan, version viewkeeper
 		return err
 	}
 	for _, schema := range p.made {
-		if err := c.exec(ctx, "CREATE SCHEMA "+viewkeeper.QuoteIdent(schema)); err != nil {
+		if err := c.exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+viewkeeper.QuoteIdent(schema)); err != nil {
 			return fmt.Errorf("schema %s: %w", schema, err)
 		}
 	}
@@ -218,8 +374,13 @@ func (a *applied) restore(ctx context.Context, version viewkeeper.Version, chang
 	if a.closed {
 		return nil, ErrClosed
 	}
-	p, err := a.plan(ctx, false, changes)
-	if err != nil {
+	p := a.newPlan(a.later > 0 && len(changes) > a.later)
+	p.add(changes)
+	if p.later {
+		p.asks = nil // a file that has gone is found when its view is made
+		return nil, a.carryOut(ctx, p, version)
+	}
+	if err := p.finish(ctx); err != nil {
 		return nil, err
 	}
 	for _, schema := range p.made {
@@ -243,19 +404,23 @@ func (a *applied) restore(ctx context.Context, version viewkeeper.Version, chang
 			again, refused = append(again, c), append(refused, *r)
 		}
 		if len(again) == len(pending) {
-			for _, c := range again {
-				delete(p.views, c.name)
-			}
 			break
 		}
 		pending = again
 	}
 	refused = append(p.refused, refused...)
+	for _, r := range refused {
+		delete(p.set, r.Name)
+		if !a.base[r.Name.Schema] { // the schema itself stays
+			p.schemas[r.Name.Schema]--
+		}
+	}
 	if err := a.conn.exec(ctx, setApplied(version, a.serial+1)); err != nil {
 		return refused, err
 	}
 	a.serial++
-	a.views, a.schemas = p.views, p.schemas
+	a.version = version
+	p.done()
 	return refused, nil
 }
 

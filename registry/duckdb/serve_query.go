@@ -52,10 +52,7 @@ func (b *body) run(req QueryRequest) (*Result, error) {
 	if b.conn, err = b.server.instance.connect(); err != nil {
 		return nil, err
 	}
-	if err := b.conn.exec(ctx, "BEGIN"); err != nil {
-		return nil, err
-	}
-	at, err := readApplied(ctx, b.conn)
+	at, err := b.server.apply.begin(ctx, b.conn, b.query)
 	if err != nil {
 		return nil, err
 	}

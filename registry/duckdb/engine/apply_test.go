@@ -60,18 +60,18 @@ func TestGiven(t *testing.T) {
 	g.add(1, false, []registry.Apply{view("a", "1"), view("b", "2"), view("c", "3")})
 	g.add(2, false, []registry.Apply{view("b", ""), view("d", "4"), view("a", "5"), view("zz", "")})
 	version, all := g.all()
-	if got := fmt.Sprint(version, all); got != "2 [{main.a 5 [] []} {main.c 3 [] []} {main.d 4 [] []}]" {
+	if got := fmt.Sprint(version, all); got != "2 [{main.a 5 [] [] [] false} {main.c 3 [] [] [] false} {main.d 4 [] [] [] false}]" {
 		t.Error(got)
 	}
 	g.add(3, false, []registry.Apply{view("d", "6"), view("b", "7")})
 	g.add(4, false, []registry.Apply{{Name: viewkeeper.MakeName("", "c"), Empty: []viewkeeper.Column{{Name: "x", Type: "INTEGER"}}}})
 	version, all = g.all()
-	if got := fmt.Sprint(version, all); got != "4 [{main.a 5 [] []} {main.c  [] [{x INTEGER}]} {main.d 6 [] []} {main.b 7 [] []}]" {
+	if got := fmt.Sprint(version, all); got != "4 [{main.a 5 [] [] [] false} {main.c  [] [{x INTEGER}] [] false} {main.d 6 [] [] [] false} {main.b 7 [] [] [] false}]" {
 		t.Error(got)
 	}
 	g.add(5, true, []registry.Apply{view("e", "8")})
 	version, all = g.all()
-	if got := fmt.Sprint(version, all); got != "5 [{main.e 8 [] []}]" {
+	if got := fmt.Sprint(version, all); got != "5 [{main.e 8 [] [] [] false}]" {
 		t.Error(got)
 	}
 }

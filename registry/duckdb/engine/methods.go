@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -63,6 +64,7 @@ type applyParams struct {
 	Version viewkeeper.Version `json:"version"`
 	Reset   bool               `json:"reset"`
 	Changes []registry.Apply   `json:"changes"`
+	Now     []viewkeeper.Name  `json:"now,omitempty"`
 }
 
 // past is a deadline that is over.
@@ -118,14 +120,17 @@ func (c *child) bind(ctx context.Context, p bindParams) (any, error) {
 
 // apply runs the two methods that change a server's views.
 func (c *child) apply(ctx context.Context, method string, p applyParams) (any, error) {
+	noted := len(p.Changes) > makeLater && (p.Reset || method == methodRestore)
 	for _, change := range p.Changes {
-		c.faultIn(change.Query)
+		if !noted || slices.Contains(p.Now, change.Name) {
+			c.faultIn(change.Query)
+		}
 	}
 	switch {
 	case c.server == nil:
 		return nil, errNotOpen
 	case method == methodApply:
-		return nil, c.server.Apply(ctx, p.Version, p.Reset, p.Changes)
+		return nil, c.server.ApplyAll(ctx, p.Version, p.Reset, p.Changes, p.Now)
 	}
 	return c.server.Restore(ctx, p.Version, p.Changes)
 }

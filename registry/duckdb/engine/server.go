@@ -19,10 +19,12 @@ type Server struct {
 	alone      *alone
 
 	applying sync.Mutex // held by Apply for its whole time
+	fill     *fill
 
-	mu      sync.Mutex // held for a moment
-	given   given
-	killers killers
+	mu       sync.Mutex // held for a moment
+	given    given
+	killers  killers
+	suspects suspects
 	// lostReplays counts the children in a row that were lost on what is given.
 	lostReplays int
 
@@ -38,17 +40,23 @@ var _ registry.Applier = (*Server)(nil)
 // definition, at version 0. ctx bounds the start alone.
 func StartServer(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{}
+	s.fill = newFill(s)
+	cfg.Options.MakeLater = makeLater
 	var err error
 	s.supervisor, err = newSupervisor(ctx, cfg, roleServer, s.replay)
 	if err != nil {
 		return nil, err
 	}
 	s.alone = newAlone(s.supervisor, s.generation)
+	s.fill.start()
 	return s, nil
 }
 
 // Close ends the child. Queries that are open end with an error.
-func (s *Server) Close() error { return s.supervisor.Close() }
+func (s *Server) Close() error {
+	s.fill.stop()
+	return s.supervisor.Close()
+}
 
 // Ready gives nil when the engine is there, else why it is not: a call made now
 // would wait for the next one, or fail when that does not start.
@@ -63,27 +71,49 @@ func (s *Server) References(sql string) []string { return duckdb.References(sql)
 // Apply is that of [duckdb.Server]. When the engine is lost meanwhile, the changes
 // are sifted for one that it was lost on, which is then refused. When there is none
 // it is tried once more on the next engine, since all of it is applied or nothing.
+//
+// Of a large catalog that is given whole the views are made later, see fill.go.
 func (s *Server) Apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
+	err := s.applyHeld(ctx, version, reset, changes, false)
+	if err == nil && reset {
+		s.fill.begin()
+	}
+	return err
+}
+
+// applyHeld is Apply with applying held. again says that all of it was applied before.
+func (s *Server) applyHeld(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply, again bool) error {
 	s.mu.Lock()
-	known := s.killers.among(changes)
+	sift, good := s.killers.among(changes)
+	now := s.suspects.among(changes)
 	s.mu.Unlock()
 	for lost := 0; ; {
-		if known || lost == 1 {
-			known = false
-			refused, err := s.sift(ctx, reset, version, changes)
+		if len(sift) > 0 {
+			if !reset {
+				s.mu.Lock()
+				_, given := s.given.all()
+				s.mu.Unlock()
+				good = append(given, good...)
+			}
+			refused, err := s.sift(ctx, good, version, sift)
 			if err != nil {
 				return err
 			}
 			if len(refused) > 0 {
 				return &registry.ApplyError{Refused: refused}
 			}
+			sift = nil
 		}
-		p, err := s.applyOn(ctx, applyParams{Version: version, Reset: reset, Changes: changes})
+		p, err := s.applyOn(ctx, applyParams{Version: version, Reset: reset, Changes: changes, Now: now})
 		if err != nil {
 			if lost++; registry.AsLost(err) == nil || lost > 1 || ctx.Err() != nil {
 				return err
+			}
+			sift, good = changes, nil
+			if reset && len(changes) > makeLater {
+				sift, good = madeAtOnce(changes, now)
 			}
 			continue
 		}
@@ -91,7 +121,10 @@ func (s *Server) Apply(ctx context.Context, version viewkeeper.Version, reset bo
 			s.afterApply(p)
 		}
 		s.mu.Lock()
-		s.given.add(version, reset, changes)
+		if !again {
+			s.given.add(version, reset, changes)
+		}
+		s.suspects.made(changes)
 		s.mu.Unlock()
 		// A child that is on its way out may have been followed by one that was given
 		// what was remembered a moment ago, without this. One that is not has no
@@ -142,6 +175,9 @@ func (s *Server) replay(ctx context.Context, p *process) error {
 	if err == nil && len(refused) > 0 {
 		s.supervisor.cfg.Refused()
 	}
+	if err == nil {
+		s.fill.begin()
+	}
 	return err
 }
 
@@ -156,7 +192,7 @@ func (s *Server) giveLess(ctx context.Context, version viewkeeper.Version, chang
 	if !again {
 		return nil
 	}
-	refused, err := s.sift(ctx, true, version, changes)
+	refused, err := s.sift(ctx, nil, version, changes)
 	if err != nil || len(refused) == 0 {
 		return err
 	}

@@ -21,26 +21,26 @@ const siftTime = 10 * time.Second
 // They are tried alone before they come near the serving engine again.
 type killers map[viewkeeper.Name]string
 
-// among reports whether one of the changes is known to have taken an engine down.
-func (k killers) among(changes []registry.Apply) bool {
+// among gives those of the changes that are known to have taken an engine down, and
+// the others.
+func (k killers) among(changes []registry.Apply) (known, others []registry.Apply) {
+	if len(k) == 0 {
+		return nil, changes
+	}
 	for _, c := range changes {
 		if text, ok := k[c.Name]; ok && text == c.Query {
-			return true
+			known = append(known, c)
+		} else {
+			others = append(others, c)
 		}
 	}
-	return false
+	return known, others
 }
 
-// sift applies changes over what was applied before, in a child of its own, and
-// gives those on which that is lost. What the engine refuses in words is not among
-// them. It notes them as killers, and takes those off that turned out well.
-func (s *Server) sift(ctx context.Context, reset bool, version viewkeeper.Version, changes []registry.Apply) ([]registry.RefusedApply, error) {
-	var good []registry.Apply
-	if !reset {
-		s.mu.Lock()
-		_, good = s.given.all()
-		s.mu.Unlock()
-	}
+// sift applies changes over good, in a child of its own, and gives those on which that
+// is lost. What the engine refuses in words is not among them. It notes them as
+// killers, and takes those off that turned out well.
+func (s *Server) sift(ctx context.Context, good []registry.Apply, version viewkeeper.Version, changes []registry.Apply) ([]registry.RefusedApply, error) {
 	var child *process
 	end := func() {
 		if child != nil {
