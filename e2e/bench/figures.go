@@ -18,13 +18,13 @@ func figures() []named {
 		// judging
 		{"P2", p2},
 		// starting
-		// P3 goes here
+		{"P3", p3},
 		// the current factory
 		{"P4", p4},
 		// deciding
 		{"P5", p5},
 		// memory
-		// P6 goes here
+		{"P6", p6},
 		// queries
 		{"P7", p7},
 		// large results
