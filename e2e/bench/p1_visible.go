@@ -60,7 +60,15 @@ func p1(ctx context.Context, env *Env) (_ []Figure, err error) {
 		}
 	}
 	var slowest, hops durations
-	before := cpuOf(owner, nodes)
+	// What they take while nothing happens is not for a change.
+	resting, began := cpuOf(owner, nodes), time.Now()
+	select {
+	case <-time.After(2 * time.Second):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	idle := cpuOf(owner, nodes).per(resting, time.Since(began))
+	before, began := cpuOf(owner, nodes), time.Now()
 	for i := range env.pick(100, 600) {
 		d, err := w.change(ctx, i)
 		if err != nil {
@@ -73,7 +81,7 @@ func p1(ctx context.Context, env *Env) (_ []Figure, err error) {
 		}
 		hops = append(hops, h)
 	}
-	spent := cpuOf(owner, nodes).since(before, len(slowest))
+	spent := cpuOf(owner, nodes).since(before, idle, time.Since(began), len(slowest))
 	stages, err := w.stages(ctx, env.pick(50, 200))
 	if err != nil {
 		return nil, err
@@ -106,11 +114,20 @@ func cpuOf(owner *Proc, nodes []*Proc) (s spent) {
 	return s
 }
 
-// since says what each took for one of n changes.
-func (s spent) since(before spent, n int) string {
-	each := func(now, then time.Duration) float64 { return ms(now-then) / float64(n) }
-	return fmt.Sprintf("the owner %.2f ms and its engine %.2f ms, each node %.2f ms and its engines %.2f ms",
-		each(s.owner, before.owner), each(s.ownerEngine, before.ownerEngine), each(s.node, before.node), each(s.nodeEngines, before.nodeEngines))
+// per is what each took of one core in a time.
+func (s spent) per(before spent, in time.Duration) [4]float64 {
+	part := func(now, then time.Duration) float64 { return float64(now-then) / float64(in) }
+	return [4]float64{part(s.owner, before.owner), part(s.ownerEngine, before.ownerEngine), part(s.node, before.node), part(s.nodeEngines, before.nodeEngines)}
+}
+
+// since says what each took for one of n changes, less what it would have taken without.
+func (s spent) since(before spent, idle [4]float64, in time.Duration, n int) string {
+	var each [4]any
+	for i, part := range s.per(before, in) {
+		each[i] = max(0, (part-idle[i])*ms(in)/float64(n))
+	}
+	return fmt.Sprintf("the owner %.2f ms and its engine %.2f ms, each node %.2f ms and its engines %.2f ms", each[:]...) +
+		fmt.Sprintf(", beside the %.1f and %.1f %% of a core that an owner and a node take without any", 100*(idle[0]+idle[1]), 100*(idle[2]+idle[3]))
 }
 
 // visible makes changes and sees them on nodes.
