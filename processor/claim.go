@@ -298,7 +298,7 @@ func (o *owner) writeFence(base viewkeeper.Epoch) (int64, error) {
 	if err := o.send("the fence", m); err != nil {
 		return 0, err
 	}
-	if m.Offset == offsetUnknown {
+	if m.Offset == kafka.OffsetUnknown {
 		return 0, fmt.Errorf("the fence is written, and the broker did not say at which offset; taking over again")
 	}
 	o.epoch = fold.FenceEpoch(o.fence, m.Offset)

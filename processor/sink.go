@@ -2,7 +2,6 @@ package processor
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
@@ -14,40 +13,25 @@ import (
 // sink writes records and waits for all acks. It is not used again after an error.
 type sink interface {
 	// send writes the messages in one flight, and sets the offset of each; one that
-	// the broker did not tell is offsetUnknown. An error means that it is not known
+	// the broker did not tell is kafka.OffsetUnknown. An error means that it is not known
 	// which of them are written.
 	send(messages []*sarama.ProducerMessage) error
 	close() error
 }
 
-// offsetUnknown is what a message keeps when sarama finds after a retry that the
-// broker had it already.
-const offsetUnknown = -1
-
 // openSink opens the owner's producer.
 func openSink(s kafka.Settings) (sink, error) {
-	p, err := sarama.NewSyncProducer(s.Brokers, s.Sarama())
+	f, err := s.OpenFlights()
 	if err != nil {
-		return nil, fmt.Errorf("opening the owner's producer: %w", err)
+		return nil, err
 	}
-	return producerSink{p}, nil
+	return flightSink{f}, nil
 }
 
-type producerSink struct{ producer sarama.SyncProducer }
+type flightSink struct{ *kafka.Flights }
 
-func (s producerSink) send(messages []*sarama.ProducerMessage) error {
-	for _, m := range messages {
-		m.Offset = offsetUnknown
-	}
-	err := s.producer.SendMessages(messages)
-	var list sarama.ProducerErrors
-	if errors.As(err, &list) && len(list) > 0 {
-		return fmt.Errorf("writing %d of %d records failed, the first to topic %s: %w", len(list), len(messages), list[0].Msg.Topic, list[0].Err)
-	}
-	return err
-}
-
-func (s producerSink) close() error { return s.producer.Close() }
+func (s flightSink) send(messages []*sarama.ProducerMessage) error { return s.Send(messages) }
+func (s flightSink) close() error                                  { return s.Close() }
 
 func tableMessage(topic string, r codec.Record) *sarama.ProducerMessage {
 	key, value := codec.EncodeRecord(r)

@@ -142,7 +142,7 @@ func (o *owner) send(what string, messages ...*sarama.ProducerMessage) error {
 			continue
 		}
 		offset := m.Offset
-		if offset == offsetUnknown {
+		if offset == kafka.OffsetUnknown {
 			// The broker had it already; the table's end is behind it in any case.
 			end, err := o.follower.end(o.ctx)
 			if err != nil {

@@ -78,7 +78,7 @@ func (d *decisions) add(commits []*codec.Commit, broken bool) {
 			d.put(x)
 		}
 	}
-	d.trim()
+	d.cap()
 }
 
 // put adds one. Readers have slices of d.recent without the lock, so that what is
@@ -114,35 +114,69 @@ func textSize(x viewkeeper.Decision) int {
 	return size
 }
 
-// trim lets go of old decisions: of those that the index has, beyond what is to be
-// kept, and of any beyond the most. The last one stays.
+// trim lets go of old decisions that the index has, beyond what is to be kept. It reads
+// the index without the lock, and is called by who fills it: no commit row waits for
+// that.
 func (d *decisions) trim() {
-	cut, bytes := 0, d.bytes
-	over := func(count, size int) bool {
-		left := len(d.recent) - cut
-		return left > 1 && (left > count || bytes > size)
+	d.mu.Lock()
+	index, old := d.index, d.recent[:0]
+	if d.isWhole() {
+		n := 0
+		for bytes := d.bytes; d.over(n, bytes, recentKeep, recentKeepBytes); n++ {
+			bytes -= textSize(d.recent[n])
+		}
+		old = d.recent[:n]
 	}
-	drop := func() {
+	d.mu.Unlock()
+	stored := 0
+	var failed error
+	for _, x := range old {
+		have, ok, err := index.Get(x.Version)
+		if failed = err; err != nil || !ok || have.Epoch < x.Epoch {
+			break
+		}
+		stored++
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.index != index || d.read(failed) != nil || !d.isWhole() {
+		return
+	}
+	cut, bytes := 0, d.bytes
+	for cut < min(stored, len(d.recent)-1) && d.recent[cut].Version == old[cut].Version && d.recent[cut].Epoch == old[cut].Epoch {
 		bytes -= textSize(d.recent[cut])
 		cut++
 	}
-	for over(recentKeep, recentKeepBytes) && d.isWhole() {
-		x := d.recent[cut]
-		have, ok, err := d.index.Get(x.Version)
-		if d.read(err) != nil || !ok || have.Epoch < x.Epoch {
-			break
-		}
-		drop()
+	d.cut(cut, bytes)
+}
+
+// cap lets go of old decisions beyond the most, which the index is far behind: what goes
+// now it has to reach first. A good part goes at once, since each time means a new end to
+// reach. d.mu is held.
+func (d *decisions) cap() {
+	cut, bytes := 0, d.bytes
+	if !d.over(cut, bytes, recentMost, recentMostBytes) {
+		return
 	}
-	if over(recentMost, recentMostBytes) {
-		// The index is far behind: what goes now it has to reach first. A good part
-		// goes at once, since each time means a new end to reach.
-		for over(recentMost*3/4, recentMostBytes*3/4) {
-			drop()
-		}
-		d.wanted++
-		poke(d.need)
+	for d.over(cut, bytes, recentMost*3/4, recentMostBytes*3/4) {
+		bytes -= textSize(d.recent[cut])
+		cut++
 	}
+	d.wanted++
+	poke(d.need)
+	d.cut(cut, bytes)
+}
+
+// over reports whether more than so many decisions, or so much of their text, would be
+// left without the first cut of them. The last one stays. d.mu is held.
+func (d *decisions) over(cut, bytes, count, size int) bool {
+	left := len(d.recent) - cut
+	return left > 1 && (left > count || bytes > size)
+}
+
+// cut lets go of the first decisions; bytes is what the text of the others takes. d.mu
+// is held.
+func (d *decisions) cut(cut, bytes int) {
 	if cut == 0 {
 		return
 	}

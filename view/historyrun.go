@@ -192,6 +192,7 @@ func (n *Node) fillHistory(ctx context.Context, index *history.Index, begin int6
 			n.decisions.mu.Unlock()
 			goal = 0
 		}
+		n.decisions.trim()
 		n.wake.fire()
 	}
 }

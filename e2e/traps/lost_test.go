@@ -82,9 +82,8 @@ func TestBrokersAwayAmongTwenty(t *testing.T) {
 	for round, fault := range []func(){p.Cut, p.Silence} {
 		gone := make(chan struct{})
 		var once sync.Once
-		isFlight := flight(1)
 		p.Intercept(func(r kafkaproxy.Request) kafkaproxy.Action {
-			if !isFlight(w, r) {
+			if !flight(w, r) {
 				return kafkaproxy.Pass
 			}
 			act := kafkaproxy.Pass

@@ -32,22 +32,18 @@ func wrote(prefix string) moment {
 	}
 }
 
-// flight is the n-th request, from 1, of what follows a commit row. Rows and decisions
-// come in two at least, in any order: the first record goes out at once, alone.
-func flight(n int) moment {
-	after, seen := false, 0
-	return func(w *world, r kafkaproxy.Request) bool {
-		switch {
-		case r.Key != int16(kmsg.Produce) || wrote(codec.KeyHeartbeat)(w, r):
-			return false
-		case wrote(codec.KeyCommit)(w, r):
-			after, seen = true, 0
-			return false
-		case after:
-			seen++
-		}
-		return after && seen == n
+// flight is what follows a commit row: rows, ids and decisions, in one request to a
+// broker that leads both topics.
+func flight(w *world, r kafkaproxy.Request) bool {
+	if r.Key != int16(kmsg.Produce) || wrote(codec.KeyCommit)(w, r) {
+		return false
 	}
+	for _, rec := range r.Records() {
+		if rec.Topic == w.topics.Decisions() {
+			return true
+		}
+	}
+	return false
 }
 
 func offsetCommit(_ *world, r kafkaproxy.Request) bool { return r.Key == int16(kmsg.OffsetCommit) }
@@ -156,7 +152,6 @@ func zombieSteps() []zombieStep {
 		var first *fleet.Proc
 		var once sync.Once
 		launched := make(chan struct{})
-		isFlight := flight(1)
 		armed := make(chan struct{})
 		p.Intercept(func(r kafkaproxy.Request) kafkaproxy.Action {
 			select {
@@ -164,7 +159,7 @@ func zombieSteps() []zombieStep {
 			default:
 				return kafkaproxy.Pass
 			}
-			if !isFlight(z.world, r) {
+			if !flight(z.world, r) {
 				return kafkaproxy.Pass
 			}
 			once.Do(func() {
@@ -198,9 +193,8 @@ func zombieSteps() []zombieStep {
 		{"after completion", wrote("main."), false, completing},
 		{"before the commit row", wrote(codec.KeyCommit), true, nil},
 		{"after the commit row", wrote(codec.KeyCommit), false, nil},
-		{"before rows and decisions", flight(1), true, nil},
-		{"among rows and decisions", flight(2), true, nil},
-		{"after rows and decisions", flight(2), false, nil},
+		{"before rows and decisions", flight, true, nil},
+		{"after rows and decisions", flight, false, nil},
 		{"before the offset commit", offsetCommit, true, nil},
 		{"at healing", wrote("main.v"), true, healing},
 	}
