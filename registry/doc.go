@@ -1,7 +1,7 @@
 // Package registry is the law and the factory. It decides what becomes of a
 // statement, and compiles a set of definitions into the immutable snapshot that
-// a node serves. It is pure: no goroutine, no clock and no I/O other than calls
-// on the [Planner]; time comes with the submission.
+// a node serves. It is pure: no goroutine that outlives a call, no clock and no I/O other than
+// calls on the [Planner]; time comes with the submission.
 //
 // One core serves all of it. A [Factory] holds a graph of definitions: their
 // parsed texts, what each reads, their output columns, and why a broken one is

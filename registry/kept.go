@@ -24,7 +24,8 @@ import (
 // Kept holds answers of an earlier run. An answer comes back as it was given, or not
 // at all.
 type Kept interface {
-	// Lookup gives the answer under a key, "" when there is none.
+	// Lookup gives the answer under a key, "" when there is none. It is called from
+	// several goroutines.
 	Lookup(key [32]byte) string
 }
 
@@ -106,24 +107,29 @@ func (b *Base) planKey(g *graph, e *entry, texts []string) ([32]byte, bool) {
 	return f.sum(), ok
 }
 
-// recall gives the answers to queries that were kept, and which of them are there;
-// all of them or none, since they are of one definition.
-func (t *trial) recall(queries []Query) ([]Parsed, []string) {
+// recall finishes a source with the answers to its queries, if all of them were kept. It
+// may be called for several sources at a time.
+func (t *trial) recall(s *source) bool {
+	queries := s.queries()
 	parsed, scopes := make([]Parsed, len(queries)), make([]string, len(queries))
 	for i := range queries {
 		key, ok := t.base.parseKey(&queries[i])
 		if !ok {
-			return nil, nil
+			return false
 		}
 		kept := t.kept.Lookup(key)
 		if kept == "" {
-			return nil, nil
+			return false
 		}
 		if parsed[i], scopes[i], ok = unpackParsed(kept); !ok {
-			return nil, nil
+			return false
 		}
 	}
-	return parsed, scopes
+	for i := range scopes {
+		s.parts[i].scopes = scopes[i]
+	}
+	s.finish(t.base, parsed)
+	return true
 }
 
 // recallPlan gives the plan that was kept of an entry, nil when there is none.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -124,7 +125,10 @@ func TestRecallOfAnswersCutShort(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		k := answersOf(first.Current())
+		var mu sync.Mutex
 		k.damage = func(s string) string {
+			mu.Lock()
+			defer mu.Unlock()
 			if rng.IntN(2) == 0 {
 				return s[:rng.IntN(len(s))]
 			}

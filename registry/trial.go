@@ -3,7 +3,10 @@ package registry
 import (
 	"container/heap"
 	"context"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/viewkeeper/viewkeeper"
 )
@@ -140,37 +143,34 @@ func (t *trial) refuse(refused []RefusedApply) (bool, error) {
 
 // read makes the sources of all texts that are new, with one Parse call.
 func (t *trial) read(rows []viewkeeper.Row, retry []viewkeeper.Name) (map[viewkeeper.Name]*source, error) {
-	fresh := map[viewkeeper.Name]*source{}
-	var order []*source
-	add := func(row viewkeeper.Row) {
-		s := readSource(row)
-		fresh[row.Name] = s
-		order = append(order, s)
-	}
+	var texts []viewkeeper.Row
+	changed := map[viewkeeper.Name]bool{}
 	for _, row := range rows {
 		if old := t.after.get(row.Name); row.Live() && (old == nil || !sameText(old.row, row)) {
-			add(row)
+			texts = append(texts, row)
+			changed[row.Name] = true
 		}
 	}
 	for _, n := range retry {
 		e := t.after.get(n)
-		if e != nil && fresh[n] == nil && e.source.err != nil && engineLost(e.source.err.code) {
-			add(e.row)
+		if e != nil && !changed[n] && e.source.err != nil && engineLost(e.source.err.code) {
+			texts = append(texts, e.row)
 		}
 	}
+	sources, recalled := make([]*source, len(texts)), make([]bool, len(texts))
+	onAllCores(len(texts), func(i int) {
+		sources[i] = readSource(texts[i])
+		recalled[i] = t.recall(sources[i])
+	})
+	fresh := make(map[viewkeeper.Name]*source, len(texts))
 	var queries []Query
 	var ask []*source
-	for _, s := range order {
-		qs := s.queries()
-		if parsed, scopes := t.recall(qs); parsed != nil {
-			for i := range scopes {
-				s.parts[i].scopes = scopes[i]
-			}
-			s.finish(t.base, parsed)
-			continue
+	for i, s := range sources {
+		fresh[texts[i].Name] = s
+		if !recalled[i] {
+			ask = append(ask, s)
+			queries = append(queries, s.queries()...)
 		}
-		ask = append(ask, s)
-		queries = append(queries, qs...)
 	}
 	if len(queries) == 0 {
 		return fresh, nil
@@ -185,6 +185,35 @@ func (t *trial) read(rows []viewkeeper.Row, retry []viewkeeper.Name) (map[viewke
 		parsed = parsed[n:]
 	}
 	return fresh, nil
+}
+
+// onAllCores calls f with each number below n, many at a time when they are many, and
+// returns when all calls have.
+func onAllCores(n int, f func(i int)) {
+	const enough = 64 // for the start of a goroutine not to count
+	workers := min(runtime.GOMAXPROCS(0), n/enough)
+	if workers < 2 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for {
+				from := int(next.Add(enough)) - enough
+				if from >= n {
+					return
+				}
+				for i := from; i < min(from+enough, n); i++ {
+					f(i)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func sameText(a, b viewkeeper.Row) bool {

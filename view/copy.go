@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -119,9 +120,8 @@ func (n *Node) copyAge(at, now time.Time) time.Duration {
 func (n *Node) copied(meta tablecopy.Meta, records []tablecopy.Record) (*session, error) {
 	s := n.newSession(meta.Topic)
 	s.cluster, s.copied, s.whole = meta.Cluster, true, true
-	for _, r := range records {
-		rec := codec.DecodeRecord(r.Key, r.Value)
-		s.kept.Loaded(r.Offset, rec, s.fold.Add(r.Offset, rec))
+	for i, rec := range decoded(records) {
+		s.kept.Loaded(records[i].Offset, rec, s.fold.Add(records[i].Offset, rec))
 	}
 	if s.fold.Next() != meta.Offset+1 || s.fold.Version() != meta.Version {
 		return nil, &tablecopy.UnusableError{Dir: n.copy.dir, Why: fmt.Sprintf(
@@ -131,6 +131,23 @@ func (n *Node) copied(meta tablecopy.Meta, records []tablecopy.Record) (*session
 	s.fold.Resume()
 	s.guard.Seen(meta.Offset)
 	return s, s.store.SetOffset(meta.Offset)
+}
+
+// decoded decodes records on all cores: of a start from a copy it is the longest part
+// that has no order.
+func decoded(records []tablecopy.Record) []codec.Record {
+	out := make([]codec.Record, len(records))
+	var wg sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < len(records); i += workers {
+				out[i] = codec.DecodeRecord(records[i].Key, records[i].Value)
+			}
+		})
+	}
+	wg.Wait()
+	return out
 }
 
 // serveCopy makes the node serve its copy as it is, because the table can't be

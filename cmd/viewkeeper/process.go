@@ -190,19 +190,27 @@ func (a *app) newNode(ctx context.Context, spec nodeSpec) (n *node, err error) {
 	cfg := spec.engine
 	cfg.Changed = down.changed("planner")
 	var base *registry.Base
-	n.planner, base, err = a.planner(ctx, cfg, func(name viewkeeper.Name) { failures.WithLabelValues(name.String()).Inc() })
-	if err != nil {
-		return nil, err
-	}
-	cfg.Changed = down.changed("server")
 	var following atomic.Pointer[view.Node] // the engine is there before it
+	var engines errgroup.Group              // neither start waits for the other
+	planning := cfg
+	engines.Go(func() (err error) {
+		n.planner, base, err = a.planner(ctx, planning, func(name viewkeeper.Name) { failures.WithLabelValues(name.String()).Inc() })
+		return err
+	})
+	cfg.Changed = down.changed("server")
 	cfg.Refused = func() {
 		if v := following.Load(); v != nil {
 			v.Reapply()
 		}
 	}
-	if n.serving, err = engine.StartServer(ctx, cfg); err != nil {
-		return nil, fmt.Errorf("starting the engine: %w", err)
+	engines.Go(func() (err error) {
+		if n.serving, err = engine.StartServer(ctx, cfg); err != nil {
+			return fmt.Errorf("starting the engine: %w", err)
+		}
+		return nil
+	})
+	if err := engines.Wait(); err != nil {
+		return nil, err
 	}
 	n.Node, err = view.New(view.Config{
 		Kafka: spec.kafka, Catalog: spec.catalog, NodeID: spec.id, HTTP: spec.advertise, Base: base, Applier: n.serving,
