@@ -37,7 +37,7 @@ lint: ## vet, gofmt, staticcheck, the house rules, the alerting rules
 
 unit: ## unit tests with the race detector, and without it the model of the protocol (one goroutine, many states) and LevelDB's failed writes
 	@scripts/need $(GO) cc
-	$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v -e /e2e -e /internal/lint -e /modelcheck) ./e2e/torture/history ./e2e/bench
+	$(GO) test -race -timeout 40m $$($(GO) list ./... | grep -v -e /e2e -e /internal/lint -e /modelcheck) ./e2e/torture/history ./e2e/bench
 	$(GO) test ./internal/fold/modelcheck ./internal/tablecopy
 
 fuzz: ## every fuzz target for FUZZ each, 2s by default; FUZZ=10m looks further
@@ -46,8 +46,8 @@ fuzz: ## every fuzz target for FUZZ each, 2s by default; FUZZ=10m looks further
 
 e2e: build ## end-to-end tests on real Apache Kafka: on one broker, and e2e/cluster and e2e/torture on three
 	@scripts/need java python3 kcat
-	scripts/with-kafka 1 sh -c '$(GO) test -count=1 -p 1 -timeout 15m $$($(GO) list ./e2e/... | grep -v -e /e2e/cluster -e /e2e/torture -e /e2e/bench) && $(GO) test -count=1 -timeout 5m -run OnApacheKafka ./view'
-	scripts/with-kafka 3 $(GO) test -count=1 -p 1 -timeout 15m ./e2e/cluster ./e2e/torture
+	scripts/with-kafka 1 sh -c '$(GO) test -count=1 -p 1 -timeout 40m $$($(GO) list ./e2e/... | grep -v -e /e2e/cluster -e /e2e/torture -e /e2e/bench) && $(GO) test -count=1 -timeout 15m -run OnApacheKafka ./view'
+	scripts/with-kafka 3 $(GO) test -count=1 -p 1 -timeout 40m ./e2e/cluster ./e2e/torture
 
 torture: build ## a long run of e2e/torture: MINUTES=20 of clients under a nemesis, then the check of the history; SEED=n repeats its choices
 	@scripts/need java python3

@@ -16,12 +16,13 @@ import (
 	"github.com/viewkeeper/viewkeeper/internal/broker"
 	"github.com/viewkeeper/viewkeeper/internal/fold"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/testlog"
 	"github.com/viewkeeper/viewkeeper/registry"
 	"github.com/viewkeeper/viewkeeper/registry/registrytest"
 )
 
 // patience is how long a test waits for anything. It is never reached by a good run.
-const patience = 60 * time.Second
+const patience = 4 * time.Minute
 
 // world is a broker with a catalog's topics, and what a test does to them.
 type world struct {
@@ -54,7 +55,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) enter(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	w.t, w.ctx, w.log = t, ctx, slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	w.t, w.ctx, w.log = t, ctx, slog.New(slog.NewTextHandler(testlog.New(t), nil))
 }
 
 // catalog gives the same world with another catalog, for a test inside the test.
@@ -68,14 +69,6 @@ func (w *world) catalog(t *testing.T, name string) *world {
 	c.emitter = c.settings.NewEmitter(c.topics)
 	t.Cleanup(func() { _ = c.emitter.Close() })
 	return &c
-}
-
-// testWriter shows the log of a test that fails.
-type testWriter struct{ t *testing.T }
-
-func (w testWriter) Write(b []byte) (int, error) {
-	w.t.Logf("%s", b)
-	return len(b), nil
 }
 
 func (w *world) must(err error) {

@@ -149,7 +149,7 @@ func wantLine(t *testing.T, lines <-chan string, line string) {
 		if got != line {
 			t.Errorf("got %s, want %s", got, line)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s did not come", line)
 	}
 }
@@ -175,7 +175,7 @@ func TestServeStops(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the server did not stop")
 	}
 	for range lines {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/internal/broker"
+	"github.com/viewkeeper/viewkeeper/internal/freeport"
 )
 
 // dirBroker is a broker that can be stopped and started again on its directory and
@@ -26,9 +27,8 @@ type dirBroker struct {
 
 func startDirBroker(t *testing.T) *dirBroker {
 	t.Helper()
-	d := &dirBroker{t: t, dir: t.TempDir(), addr: "127.0.0.1:0"}
+	d := &dirBroker{t: t, dir: t.TempDir(), addr: freeport.Addr(t)}
 	d.start()
-	d.addr = d.b.Addr()
 	t.Cleanup(func() { _ = d.b.Close() })
 	createTopics(t, d.addr)
 	return d
@@ -96,7 +96,7 @@ func TestSilentBroker(t *testing.T) {
 	o := newOwner(t, b.Addr())
 	o.takeOver()
 	clocks := fast()
-	clocks.ping, clocks.silent, clocks.stop = 200*time.Millisecond, 300*time.Millisecond, 200*time.Millisecond
+	clocks.ping, clocks.silent, clocks.stop = time.Second, 1500*time.Millisecond, time.Second
 	cfg := config(t, b.Addr(), "n1")
 	cfg.ReadOnly = true
 	n := run(t, cfg, clocks)
@@ -207,7 +207,7 @@ func TestASideIsDenied(t *testing.T) {
 func sideIsDenied(t *testing.T, b *broker.Broker, topic string, allow func()) {
 	t.Helper()
 	clocks := fast()
-	clocks.silent = 500 * time.Millisecond
+	clocks.silent = time.Second
 	n := run(t, config(t, b.Addr(), "n1"), clocks)
 	n.ready()
 	n.degraded(viewkeeper.ReasonKafkaDenied, true)

@@ -10,6 +10,7 @@ import (
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/internal/broker"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/testlog"
 	"github.com/viewkeeper/viewkeeper/registry"
 	"github.com/viewkeeper/viewkeeper/registry/registrytest"
 )
@@ -35,7 +36,7 @@ func fast() timing {
 }
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // startBroker runs a broker in memory with the catalog's topics.
 func startBroker(t *testing.T) *broker.Broker {
@@ -78,7 +79,7 @@ func config(t *testing.T, addr, id string) Config {
 	t.Helper()
 	return Config{
 		Kafka: viewkeeper.KafkaSettings{Brokers: []string{addr}}, Catalog: topics.Catalog, NodeID: id, HTTP: id + ":80",
-		Base: base(t, nil), Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
+		Base: base(t, nil), Log: slog.New(slog.NewTextHandler(testlog.New(t), &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
 }
 
@@ -114,8 +115,9 @@ func run(t *testing.T, cfg Config, clocks timing) *running {
 	return r
 }
 
-// until waits until ok holds, looking whenever the node or its fleet changed.
-func (r *running) until(what string, ok func() bool) {
+// until waits until ok holds, looking whenever the node or its fleet changed. When it
+// gives up it says what the node is like, and what saw points to.
+func (r *running) until(what string, ok func() bool, saw ...any) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
@@ -132,6 +134,9 @@ func (r *running) until(what string, ok func() bool) {
 			f := r.following.fold
 			r.t.Logf("fold: next %d, collecting %v, version %d, %+v", f.Next(), f.Collecting(), f.Version(), f.Counts())
 			r.mu.Unlock()
+			for _, s := range saw {
+				r.t.Logf("it saw %+v", s)
+			}
 			r.t.Fatalf("waited for %s; the status is %+v", what, r.Status())
 		}
 	}

@@ -95,7 +95,8 @@ func (n *Node) openHistory(id history.Identity) (*history.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.index = index
+	// Not a moment may it pass for whole: the one before was.
+	d.index, d.whole = index, 0
 	return index, nil
 }
 
@@ -117,7 +118,7 @@ func (n *Node) openKeptHistory() error {
 	}
 	index, err := history.OpenKept(n.historyDir())
 	if err == nil && index != nil {
-		d.index = index
+		d.index, d.whole = index, 0
 		n.wake.fire()
 	}
 	return err

@@ -2,7 +2,9 @@ package view
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -98,6 +100,21 @@ func (o *owner) raw(topic, key string, value []byte, headers ...codec.Header) in
 func (o *owner) heartbeat() {
 	o.t.Helper()
 	o.put(&codec.Heartbeat{Version: o.version, Epoch: o.epoch, Owner: o.name, At: time.Now(), BaseDigest: o.baseDigest})
+}
+
+// lives writes heartbeats until the call of stop, without a pause: a node under test is
+// without an owner after a fraction of a second.
+func (o *owner) lives() (stop func()) {
+	living, end := context.WithCancel(o.t.Context())
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		for living.Err() == nil {
+			o.heartbeat()
+		}
+	})
+	stop = func() { end(); beats.Wait() }
+	o.t.Cleanup(stop)
+	return stop
 }
 
 // change is what one statement does to one name; sql "" drops it.

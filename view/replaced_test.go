@@ -103,9 +103,10 @@ func TestOwnerAndBaseAreReported(t *testing.T) {
 	n := run(t, config(t, b.Addr(), "n1"), clocks)
 	n.ready()
 	n.degraded(viewkeeper.ReasonNoOwner, true)
-	o.heartbeat()
+	stop := o.lives()
 	n.degraded(viewkeeper.ReasonNoOwner, false)
 	n.degraded(viewkeeper.ReasonBaseDiffers, true)
+	stop()
 	n.degraded(viewkeeper.ReasonNoOwner, true)
 	if s := n.Status(); !s.Ready {
 		t.Errorf("%+v", s)

@@ -106,7 +106,7 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-const patience = 90 * time.Second
+const patience = 4 * time.Minute
 
 // start runs the binary in the background until a line of its output matches, and
 // gives the match.

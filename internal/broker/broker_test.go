@@ -15,6 +15,7 @@ import (
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/internal/broker"
+	"github.com/viewkeeper/viewkeeper/internal/freeport"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
 )
 
@@ -149,7 +150,7 @@ func commit(t *testing.T, s kafka.Settings, offset int64) {
 
 func TestADirectoryHasOneBroker(t *testing.T) {
 	dir := t.TempDir()
-	b, err := broker.Start(t.Context(), dir, "127.0.0.1:0")
+	b, err := broker.Start(t.Context(), dir, freeport.Addr(t))
 	if err != nil {
 		t.Fatal(err)
 	}

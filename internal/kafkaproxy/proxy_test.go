@@ -117,7 +117,7 @@ func (w *world) wait(what string, c <-chan struct{}) {
 	w.t.Helper()
 	select {
 	case <-c:
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		w.t.Fatal(what + " did not come")
 	}
 }

@@ -37,6 +37,8 @@ var layers = map[string][]string{
 	"internal/kafka":           {"", "codec"},
 	"internal/broker":          {""},
 	"internal/kafkaproxy":      {},
+	"internal/testlog":         {},
+	"internal/freeport":        {},
 	"internal/restore":         {"", "codec", "internal/fold", "internal/kafka"},
 	"internal/tablecopy":       {"", "codec"},
 	"internal/plancache":       {},
@@ -46,7 +48,7 @@ var layers = map[string][]string{
 	"view/internal/history":    {"", "ddl"},
 	"server":                   {"", "ddl", "codec", "registry", "server/internal/rowtext"},
 	"server/internal/rowtext":  {},
-	"e2e/internal/fleet":       {""},
+	"e2e/internal/fleet":       {"", "internal/freeport"},
 	"e2e/torture/history":      {""},
 }
 

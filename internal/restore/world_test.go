@@ -23,7 +23,7 @@ import (
 )
 
 // patience is how long a test waits for anything. It is never reached by a good run.
-const patience = 60 * time.Second
+const patience = 4 * time.Minute
 
 // world is a catalog on an embedded broker, with a real owner and a real node.
 type world struct {

@@ -111,8 +111,8 @@ func TestAttacks(t *testing.T) {
 		case e.Code != viewkeeper.CodeComplexity && e.Code != viewkeeper.CodeNotAllowed && e.Code != viewkeeper.CodeSyntax:
 			t.Errorf("%s: %v", name, e)
 		}
-		// The slowest takes 20 ms alone; what is meant is that none takes for ever.
-		if took > 30*time.Second {
+		// The slowest takes 20 ms; without the gate some never end.
+		if took > time.Minute {
 			t.Errorf("%s: took %v", name, took)
 		}
 		bound, err := p.Bind(context.Background(), nil, []registry.Query{{Text: text}})

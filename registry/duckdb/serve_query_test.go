@@ -32,12 +32,10 @@ func residentBytes(t testing.TB) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// A long answer is never whole in memory: not in the engine, not here. The first
-// rows come while most of the others do not exist yet.
+// A long answer is never whole in memory: not in the engine, not here.
 func TestLongAnswerIsStreamed(t *testing.T) {
 	s := openTestServer(t, Options{})
 	const rows = 20_000_000
-	began := time.Now()
 	r, err := s.Query(context.Background(), QueryRequest{
 		SQL: fmt.Sprintf("SELECT range AS a, range * 2 AS b, range %% 7 AS c, range::DOUBLE AS d FROM range(%d)", rows),
 	})
@@ -51,11 +49,9 @@ func TestLongAnswerIsStreamed(t *testing.T) {
 	}
 	defer reader.Release()
 	var got, sum, batches, peak int64
-	var first time.Duration
 	start := residentBytes(t)
 	for reader.Next() {
 		if batches++; batches == 1 {
-			first = time.Since(began)
 			if n := reader.RecordBatch().NumRows(); n > 2048 {
 				t.Errorf("the first batch waited for %d rows", n)
 			}
@@ -69,16 +65,30 @@ func TestLongAnswerIsStreamed(t *testing.T) {
 	if err := reader.Err(); err != nil {
 		t.Fatal(err)
 	}
-	total := time.Since(began)
-	t.Logf("%d rows in %d batches and %s; the first batch after %s; %d MiB more in memory", got, batches, total, first, peak>>20)
+	t.Logf("%d rows in %d batches; %d MiB more in memory", got, batches, peak>>20)
 	if got != rows || sum != rows {
 		t.Errorf("%d rows", got)
 	}
-	if first > total/4 {
-		t.Errorf("the first batch came after %s of %s", first, total)
-	}
-	if peak > 200<<20 {
+	if peak > 200<<20 { // whole, it has 640
 		t.Errorf("the answer took %d MiB", peak>>20)
+	}
+}
+
+// The first rows come while most of the others do not exist yet: here they never will.
+func TestFirstRowsOfAnEndlessAnswer(t *testing.T) {
+	s := openTestServer(t, Options{})
+	r, err := s.Query(context.Background(), QueryRequest{SQL: "SELECT range AS a FROM range(1000000000000000)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	reader, err := ipc.NewReader(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Release()
+	if !reader.Next() || reader.RecordBatch().NumRows() == 0 {
+		t.Fatal("no rows:", reader.Err())
 	}
 }
 
@@ -113,9 +123,9 @@ func TestQueryEnds(t *testing.T) {
 	s := openTestServer(t, Options{BaseSQL: "CREATE TABLE t (i INTEGER); INSERT INTO t VALUES (1)"})
 	const endless = "SELECT sum(hash(a.range + b.range)) FROM range(10000000) a, range(10000000) b"
 	const long = "SELECT range FROM range(1000000000)"
-	half := func(t *testing.T, ctx context.Context, timeout time.Duration) io.ReadCloser {
+	half := func(t *testing.T, ctx context.Context) io.ReadCloser {
 		t.Helper()
-		r, err := s.Query(ctx, QueryRequest{SQL: long, Timeout: timeout})
+		r, err := s.Query(ctx, QueryRequest{SQL: long})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +153,7 @@ func TestQueryEnds(t *testing.T) {
 	})
 	t.Run("cancelled in the middle", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
-		body := half(t, ctx, 0)
+		body := half(t, ctx)
 		defer body.Close()
 		cancel()
 		if _, err := io.Copy(io.Discard, body); !errors.Is(err, context.Canceled) {
@@ -151,14 +161,27 @@ func TestQueryEnds(t *testing.T) {
 		}
 	})
 	t.Run("timeout while nobody reads", func(t *testing.T) {
-		b := half(t, context.Background(), 50*time.Millisecond).(*body)
+		// Half of it must have come before the time is over, on whatever machine.
+		var b *body
+		for timeout := 50 * time.Millisecond; b == nil; timeout *= 2 {
+			r, err := s.Query(context.Background(), QueryRequest{SQL: long, Timeout: timeout})
+			if err == nil {
+				defer r.Body.Close()
+				if _, err = io.ReadFull(r.Body, make([]byte, 300000)); err == nil {
+					b = r.Body.(*body)
+				}
+			}
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		}
 		<-b.released
 		if _, err := b.Read(make([]byte, 1)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 	})
 	t.Run("closed in the middle", func(t *testing.T) {
-		body := half(t, context.Background(), 0)
+		body := half(t, context.Background())
 		read := make(chan error)
 		go func() {
 			_, err := io.Copy(io.Discard, struct{ io.Reader }{body})

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/viewkeeper/viewkeeper/internal/freeport"
 )
 
 // Fleet is one catalog with the processes that serve it.
@@ -104,7 +104,7 @@ func (f *Fleet) Serve(name, roles string, extra ...string) *Proc {
 // Launch is Serve that does not wait.
 func (f *Fleet) Launch(name, roles string, extra ...string) *Proc {
 	f.t.Helper()
-	addr := FreeAddr(f.t)
+	addr := freeport.Addr(f.t)
 	if old := f.Procs[name]; old != nil {
 		addr = strings.TrimPrefix(old.HTTP, "http://")
 	}
@@ -173,22 +173,6 @@ func (p *Proc) tail(n int) string {
 	}
 	lines := strings.Split(string(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
-
-// FreeAddr is an address on this machine that nobody listens on now. Its port is below
-// those that the system gives to outgoing connections, so that a process that is away
-// for a while finds it free when it comes back.
-func FreeAddr(t testing.TB) string {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+mathrand.IntN(22000)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no free port between 10000 and 32000")
-	return ""
 }
 
 // PID is the process id of a keeper; its children are the engines.

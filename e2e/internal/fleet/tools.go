@@ -13,7 +13,7 @@ import (
 
 // Patience bounds every wait: long enough for a slow machine, so that running
 // into it is a finding and not noise.
-const Patience = 60 * time.Second
+const Patience = 3 * time.Minute
 
 // Tools is what tests run beside the binary.
 type Tools struct {

@@ -93,8 +93,9 @@ func TestAttacks(t *testing.T) {
 			}
 			t.Errorf("somebody else's %s: %v", what, err)
 		}
-		if cut*100 > len(p.total[what]) {
-			t.Errorf("%d of somebody else's answers were cut", cut)
+		// An answer of a few bytes is cut where its reader was stopped in the middle of it.
+		if cut*20 > len(p.total[what]) {
+			t.Errorf("%d of somebody else's %d answers were cut", cut, len(p.total[what]))
 		}
 	}
 	w.checkMemory(t)
@@ -124,7 +125,11 @@ func (w *attackWorld) checkMemory(t *testing.T) {
 // stopped and was expected not to be is asked once more with all the time there is.
 func (w *attackWorld) attack(t *testing.T, d *datadriven.TestData, text string) string {
 	// What is asked next is not to pay for the engines that the last attack cost.
-	if _, err := w.query("SELECT 1", attackBound); err != nil {
+	_, err := w.query("SELECT 1", attackBound)
+	if registry.AsLost(err) != nil { // cut between its first byte and its last, by an engine that the last one was still at
+		_, err = w.query("SELECT 1", attackBound)
+	}
+	if err != nil {
 		t.Errorf("%s: before it: %v", d.Pos, err)
 	}
 	run := func(f func(string, time.Duration) (string, error), expected, text string) string {

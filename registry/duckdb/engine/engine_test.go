@@ -8,12 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/viewkeeper/viewkeeper"
+	"github.com/viewkeeper/viewkeeper/internal/testlog"
 	"github.com/viewkeeper/viewkeeper/registry"
 	"github.com/viewkeeper/viewkeeper/registry/duckdb"
 )
@@ -30,32 +30,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testLog writes to the test's log, for as long as the test runs.
-type testLog struct {
-	t    testing.TB
-	mu   sync.Mutex
-	over bool
-}
-
-func (l *testLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.over {
-		l.t.Logf("%s", p)
-	}
-	return len(p), nil
-}
-
 func testConfig(t testing.TB, change func(*Config)) Config {
-	log := &testLog{t: t}
-	t.Cleanup(func() {
-		log.mu.Lock()
-		defer log.mu.Unlock()
-		log.over = true
-	})
 	cfg := Config{
 		Options: duckdb.Options{BaseSQL: "CREATE TABLE t (i BIGINT); INSERT INTO t VALUES (1), (2)"},
-		Log:     slog.New(slog.NewTextHandler(log, nil)),
+		Log:     slog.New(slog.NewTextHandler(testlog.New(t), nil)),
 		faults:  true,
 	}
 	if change != nil {
@@ -81,7 +59,7 @@ func startTestServer(t testing.TB, change func(*Config)) *Server {
 // ask runs a query and gives its one value and its version.
 func ask(t testing.TB, s *Server, sql string) (string, viewkeeper.Version) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	r, err := s.Query(ctx, duckdb.QueryRequest{SQL: sql})
 	if err != nil {
@@ -116,7 +94,7 @@ func oneValue(body io.Reader) (string, error) {
 // current waits until a child is ready and gives it.
 func (s *supervisor) currentForTest(t testing.TB) *process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	p, err := s.acquire(ctx)
 	if err != nil {

@@ -18,7 +18,11 @@ import (
 func TestAKillerAmongTheChanges(t *testing.T) {
 	for _, fault := range []string{"crash", "hang"} {
 		t.Run(fault, func(t *testing.T) {
-			s := startTestServer(t, func(c *Config) { c.CallTimeout = 500 * time.Millisecond })
+			s := startTestServer(t, func(c *Config) {
+				if fault == "hang" {
+					c.CallTimeout = 3 * time.Second // five times; an innocent change on a loaded machine ends within it
+				}
+			})
 			ctx := context.Background()
 			if err := s.Apply(ctx, 1, false, []registry.Apply{view("a", "SELECT 1 AS n")}); err != nil {
 				t.Fatal(err)
