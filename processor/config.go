@@ -46,7 +46,7 @@ type Config struct {
 	HiddenSettingsFatal bool
 	// PurgeAfter is how old a drop's row in the table must be before it is purged. A node
 	// that was away for longer reads the whole table again. It must be longer than it
-	// takes Kafka to compact the table. A week by default.
+	// takes Kafka to compact the table. A week by default, at least a day.
 	PurgeAfter time.Duration
 	// ExitDeadline is how long Run may take to return once it was told to stop. A
 	// silent broker holds sarama for many seconds; Run then gives up and says that
@@ -63,6 +63,11 @@ type Config struct {
 	// default. A full queue makes judging wait.
 	QueueBytes int
 }
+
+// purgeAtLeast is the least PurgeAfter: nodes that are down over a night, or for a
+// reading of the table (half a day at the most), must not miss that an old row was purged
+// and then that it was there.
+const purgeAtLeast = 24 * time.Hour
 
 // check fills in defaults, and reports everything that is wrong at once.
 func (c *Config) check() (kafka.Settings, error) {
@@ -94,6 +99,9 @@ func (c *Config) check() (kafka.Settings, error) {
 	duration("Heartbeat", &c.Heartbeat, time.Second)
 	duration("CheckTopics", &c.CheckTopics, time.Minute)
 	duration("PurgeAfter", &c.PurgeAfter, 7*24*time.Hour)
+	if c.PurgeAfter < purgeAtLeast {
+		errs = multierror.Append(errs, fmt.Errorf("PurgeAfter (--purge-after) is %s; it must be %s or more: a node that was away for longer reads the whole table again", c.PurgeAfter, purgeAtLeast))
+	}
 	duration("ExitDeadline", &c.ExitDeadline, 30*time.Second)
 	size := func(what string, n *int, otherwise, most int) {
 		if *n < 0 || *n > most {

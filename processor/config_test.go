@@ -13,8 +13,8 @@ import (
 )
 
 func TestNewNamesEveryProblem(t *testing.T) {
-	_, err := New(Config{Kafka: viewkeeper.KafkaSettings{Brokers: []string{"nonsense"}}, Catalog: "Not One", Heartbeat: -1, QueueBytes: -1, RecordBytes: 1 << 30})
-	for _, want := range []string{"nonsense", "Not One", "node id", "base", "Heartbeat", "QueueBytes", "RecordBytes"} {
+	_, err := New(Config{Kafka: viewkeeper.KafkaSettings{Brokers: []string{"nonsense"}}, Catalog: "Not One", Heartbeat: -1, QueueBytes: -1, RecordBytes: 1 << 30, PurgeAfter: time.Hour})
+	for _, want := range []string{"nonsense", "Not One", "node id", "base", "Heartbeat", "QueueBytes", "RecordBytes", "PurgeAfter"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}

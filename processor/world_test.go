@@ -16,6 +16,7 @@ import (
 	"github.com/viewkeeper/viewkeeper/internal/broker"
 	"github.com/viewkeeper/viewkeeper/internal/fold"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/kafka/kafkatest"
 	"github.com/viewkeeper/viewkeeper/internal/testlog"
 	"github.com/viewkeeper/viewkeeper/registry"
 	"github.com/viewkeeper/viewkeeper/registry/registrytest"
@@ -168,7 +169,7 @@ func (w *world) decisions(what string, ok func([]decision) bool) []decision {
 	if ok(nil) {
 		return nil
 	}
-	err := w.settings.Tail(ctx, w.topics.Decisions(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+	err := kafkatest.Tail(ctx, w.settings, w.topics.Decisions(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
 		d, err := codec.DecodeDecision(m.Value)
 		if err != nil {
 			return err
@@ -224,7 +225,7 @@ func (w *world) read(topic string, each func(*sarama.ConsumerMessage)) int64 {
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	w.must(w.settings.Tail(ctx, topic, kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+	w.must(kafkatest.Tail(ctx, w.settings, topic, kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
 		each(m)
 		if m.Offset >= end-1 {
 			cancel()

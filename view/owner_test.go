@@ -14,6 +14,7 @@ import (
 	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/internal/fold"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/kafka/kafkatest"
 )
 
 // owner writes to the table and the decisions as an owner does, without judging.
@@ -202,7 +203,7 @@ func readTable(t *testing.T, addr string, n *Node, s *session) {
 	}
 	gap, _ := s.fold.NeedEnd()
 	s.fold.EndIs(gap, end)
-	err = settings(t, addr).Tail(t.Context(), topics.Table(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+	err = kafkatest.Tail(t.Context(), settings(t, addr), topics.Table(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
 		n.record(s, m.Offset, codec.DecodeRecord(string(m.Key), m.Value), m.Value)
 		if m.Offset == end-1 {
 			return errEnough

@@ -148,7 +148,7 @@ func (a *app) newOwner(ctx context.Context, spec ownerSpec) (*owner, error) {
 	}
 	p, err := processor.New(processor.Config{
 		Kafka: spec.kafka, Catalog: spec.catalog, NodeID: spec.id, Base: base, Log: spec.log, Registerer: spec.metrics,
-		HiddenSettingsFatal: a.StrictSettings,
+		HiddenSettingsFatal: a.StrictSettings, PurgeAfter: a.PurgeAfter,
 	})
 	if err != nil {
 		return nil, errors.Join(err, planner.Close())

@@ -21,6 +21,7 @@ const promptHelp = `  \d           list the definitions
   \d NAME      describe one
   \timing      show how long each statement takes, or no longer
   \q           leave (so does Ctrl-D)
+They are commands at the beginning of any line, also of one in the middle of a statement.
 Everything else is SQL and ends with a semicolon. Ctrl-C gives up what is typed, or
 the query that runs.
 `
@@ -60,17 +61,15 @@ func (a *app) prompt(s *session) error {
 		case err != nil:
 			return fmt.Errorf("reading the terminal: %w", err)
 		}
-		if text.Len() == 0 {
-			if command := strings.TrimSpace(input); strings.HasPrefix(command, `\`) {
-				line.AppendHistory(command)
-				if a.promptCommand(s, command) {
-					return nil
-				}
-				continue
+		if command := strings.TrimSpace(input); strings.HasPrefix(command, `\`) && !inText(text.String()) {
+			line.AppendHistory(command)
+			if a.promptCommand(s, command) {
+				return nil
 			}
-			if strings.TrimSpace(input) == "" {
-				continue
-			}
+			continue
+		}
+		if text.Len() == 0 && strings.TrimSpace(input) == "" {
+			continue
 		}
 		text.WriteString(input)
 		text.WriteString("\n")
@@ -86,6 +85,10 @@ func (a *app) prompt(s *session) error {
 		}
 	}
 }
+
+// inText reports whether what is typed so far ends inside of a literal, a quoted name or
+// a comment, where a backslash begins no command: a semicolon would not end it.
+func inText(typed string) bool { return typed != "" && ddl.Incomplete(typed+";") }
 
 // promptCommand runs a command that begins with a backslash, and reports whether it
 // was the one to leave.

@@ -192,6 +192,17 @@ func TestPrompt(t *testing.T) {
 
 	term.send("\\timing\r")
 	term.expect("timing is on")
+	// Also in the middle of a statement, but not of a literal.
+	term.send("SELECT 1 AS a,\r")
+	term.expect("..> ")
+	term.send("\\timing\r")
+	term.expect("timing is off")
+	term.expect("..> ")
+	term.send("'\r")
+	term.expect("..> ")
+	term.send("\\timing' AS b;\r")
+	wantAsked(`SELECT 1 AS a,\n'\n\\timing' AS b;`)
+	term.expect("vk> ")
 	term.send("\\d\r")
 	term.expect("main.late")
 	term.send("\\d late\r")

@@ -31,7 +31,7 @@ have the same base.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context()) },
 	}
-	a.use(cmd.Flags(), append(roleSettings(), "brokers", "roles", "advertise", "data-dir", "node-id", "read-only", "start-stale", "strict-settings")...)
+	a.use(cmd.Flags(), append(roleSettings(), "brokers", "roles", "advertise", "data-dir", "node-id", "read-only", "start-stale", "purge-after", "strict-settings")...)
 	return cmd
 }
 

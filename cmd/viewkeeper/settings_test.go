@@ -38,6 +38,7 @@ func settingsTests() map[string][2]string {
 		"require-column":  {script + "limits.txtar", "--require-column audience|process_id:VARCHAR"},
 		"max-stale":       {"e2e/faults/away_test.go", `"--max-stale", "4s"`},
 		"start-stale":     {"e2e/copy_test.go", "--start-stale"},
+		"purge-after":     {script + "usage.txtar", "--purge-after 1h"},
 		"max-queries":     {"server/query_test.go", "c.MaxQueries = 2"},
 		"from":            {script + "serve.txtar", "--from table"},
 		"force":           {script + "settings.txtar", "restore backup --force --output"},

@@ -28,6 +28,7 @@ import (
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/e2e/internal/fleet"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/kafka/kafkatest"
 	"github.com/viewkeeper/viewkeeper/internal/kafkaproxy"
 )
 
@@ -143,7 +144,7 @@ func (w *world) read(topic string) (all []*sarama.ConsumerMessage) {
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), fleet.Patience)
 	defer cancel()
-	w.must(w.settings.Tail(ctx, w.Topic(topic), begin, func(m *sarama.ConsumerMessage) error {
+	w.must(kafkatest.Tail(ctx, w.settings, w.Topic(topic), begin, func(m *sarama.ConsumerMessage) error {
 		all = append(all, m)
 		if m.Offset >= end-1 {
 			cancel()

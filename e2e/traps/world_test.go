@@ -18,6 +18,7 @@ import (
 	"github.com/viewkeeper/viewkeeper/e2e/internal/fleet"
 	"github.com/viewkeeper/viewkeeper/internal/fold"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/kafka/kafkatest"
 	"github.com/viewkeeper/viewkeeper/internal/kafkaproxy"
 )
 
@@ -161,7 +162,7 @@ func (w *world) read(topic string) (all []*sarama.ConsumerMessage) {
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	w.must(w.settings.Tail(ctx, topic, kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+	w.must(kafkatest.Tail(ctx, w.settings, topic, kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
 		all = append(all, m)
 		if m.Offset >= end-1 {
 			cancel()

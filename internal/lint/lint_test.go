@@ -34,6 +34,7 @@ var layers = map[string][]string{
 	"registry/registrytest":    {"", "ddl", "registry"},
 	"internal/fold":            {"", "codec"},
 	"internal/fold/modelcheck": {"", "codec", "internal/fold"},
+	"internal/kafka/kafkatest": {"", "internal/kafka"},
 	"internal/kafka":           {"", "codec"},
 	"internal/broker":          {""},
 	"internal/kafkaproxy":      {},

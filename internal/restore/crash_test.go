@@ -14,6 +14,7 @@ import (
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/kafka/kafkatest"
 	"github.com/viewkeeper/viewkeeper/internal/restore"
 )
 
@@ -91,7 +92,7 @@ func newPast(t *testing.T) *past {
 	w.must(err)
 	ctx, stop := context.WithCancel(w.ctx)
 	defer stop()
-	w.must(w.settings.Tail(ctx, w.topics.Names.Table(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+	w.must(kafkatest.Tail(ctx, w.settings, w.topics.Names.Table(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
 		p.held = append(p.held, restore.Record{Key: string(m.Key), Value: m.Value})
 		if m.Offset+1 == end {
 			stop()

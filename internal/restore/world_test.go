@@ -15,6 +15,7 @@ import (
 	"github.com/viewkeeper/viewkeeper/codec"
 	"github.com/viewkeeper/viewkeeper/internal/broker"
 	"github.com/viewkeeper/viewkeeper/internal/kafka"
+	"github.com/viewkeeper/viewkeeper/internal/kafka/kafkatest"
 	"github.com/viewkeeper/viewkeeper/internal/restore"
 	"github.com/viewkeeper/viewkeeper/processor"
 	"github.com/viewkeeper/viewkeeper/registry"
@@ -182,7 +183,7 @@ func (w *world) decided(id string, offset int64) viewkeeper.Decision {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	var found viewkeeper.Decision
-	err := w.settings.Tail(ctx, w.topics.Names.Decisions(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
+	err := kafkatest.Tail(ctx, w.settings, w.topics.Names.Decisions(), kafka.FromOldest, func(m *sarama.ConsumerMessage) error {
 		if d, err := codec.DecodeDecision(m.Value); err == nil && d.StatementID == id && d.Offset <= offset {
 			found = d
 			return io.EOF
