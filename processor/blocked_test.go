@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -184,6 +185,18 @@ func TestMissingTableBlocks(t *testing.T) {
 	}
 	if n := log.count("level=WARN"); n != 1 || log.count("reason=TOPIC_MISSING") != 1 {
 		t.Errorf("%d warnings", n)
+	}
+}
+
+// A topic that is deleted under a running owner is noticed as soon as one that is made
+// anew, long before the next look at the topics' settings.
+func TestDefinitionsDeletedUnderARunningOwner(t *testing.T) {
+	w := newWorld(t)
+	m := w.start("node-1", func(p *Processor) { p.cfg.CheckTopics = 24 * time.Hour })
+	m.waitOwner()
+	w.must(w.broker.Cluster().DeleteTopic(w.topics.Definitions()))
+	if s := m.waitReason(viewkeeper.ReasonTopicMissing); !strings.Contains(s.Reasons[viewkeeper.ReasonTopicMissing], w.topics.Definitions()) {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -19,6 +19,7 @@ func (l *life) watchTopics(ctx context.Context) {
 	settings, identity := time.NewTicker(l.cfg.CheckTopics), time.NewTicker(min(l.cfg.CheckTopics, identityEvery))
 	defer settings.Stop()
 	defer identity.Stop()
+	missing := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -26,10 +27,16 @@ func (l *life) watchTopics(ctx context.Context) {
 		case <-settings.C:
 			l.noteTopics(l.checkTopics(ctx))
 		case <-identity.C:
-			if o := l.owner.Load(); o != nil {
-				if err := l.checkIdentity(ctx, o); err != nil && ctx.Err() == nil {
-					o.fail(err)
-				}
+			o := l.owner.Load()
+			if o == nil {
+				continue
+			}
+			was, err := missing, error(nil)
+			if missing, err = l.checkIdentity(ctx, o); err != nil && ctx.Err() == nil {
+				o.fail(err)
+			}
+			if missing || was {
+				l.noteTopics(l.checkTopics(ctx))
 			}
 		}
 	}
@@ -53,17 +60,19 @@ func (l *life) noteTopics(err error) {
 }
 
 // checkIdentity notices a definitions topic that is not the one which this owner
-// judges, and a table that is not the one that it recovered.
-func (l *life) checkIdentity(ctx context.Context, o *owner) error {
+// judges, and a table that is not the one that it recovered; missing says that one of
+// them is not there.
+func (l *life) checkIdentity(ctx context.Context, o *owner) (missing bool, err error) {
 	found, err := l.admin.Describe(ctx, l.topics.Definitions(), l.topics.Table())
 	if err != nil {
-		return nil // that brokers are away is noticed by who reads and writes
+		return false, nil // that brokers are away is noticed by who reads and writes
 	}
-	if t, ok := found[l.topics.Definitions()]; ok && t.ID != o.topicID {
-		return &kafka.TopicChangedError{Topic: l.topics.Definitions(), Known: o.topicID, Found: t.ID}
+	for _, known := range [...]struct{ topic, id string }{{l.topics.Definitions(), o.topicID}, {l.topics.Table(), l.guard.ID()}} {
+		t, ok := found[known.topic]
+		if ok && t.ID != known.id {
+			return false, &kafka.TopicChangedError{Topic: known.topic, Known: known.id, Found: t.ID}
+		}
+		missing = missing || !ok
 	}
-	if t, ok := found[l.topics.Table()]; ok && t.ID != l.guard.ID() {
-		return &kafka.TopicChangedError{Topic: l.topics.Table(), Known: l.guard.ID(), Found: t.ID}
-	}
-	return nil
+	return missing, nil
 }

@@ -66,6 +66,11 @@ func guess(message string, there iter.Seq[viewkeeper.Name]) string {
 	return fmt.Sprintf("%s Did you mean %q?", message, meant)
 }
 
+// extension finds the engine's advice to install an extension, which nobody can here.
+var extension = regexp.MustCompile(` is not in the catalog, but it exists in the (\w+) extension\..*$`)
+
+const noExtension = ` is of the $1 extension, and engines here load none; files of the lake are read as Parquet, CSV or JSON`
+
 // values finds the engine's word for what a stub is made of, and a base's VALUES: the
 // person who wrote d.delay knows "d" only.
 var values = regexp.MustCompile(`\bValues list ("(?:[^"]|"")+" does not have a column named)`)
@@ -101,6 +106,7 @@ func tidy(message string) string {
 	message = own.ReplaceAllString(message, "")
 	message = unknownTable.ReplaceAllString(message, "$1")
 	message = values.ReplaceAllString(message, "$1")
+	message = extension.ReplaceAllString(message, noExtension)
 	message = strings.ReplaceAll(message, ": : ", ": ")
 	if len(message) > longestMessage {
 		message = strings.ToValidUTF8(message[:longestMessage], "") + "…"

@@ -41,3 +41,11 @@ func TestGuess(t *testing.T) {
 		t.Error("another message was changed")
 	}
 }
+
+func TestNobodyIsToldToInstall(t *testing.T) {
+	const said = "Table Function with name \"x_scan\" is not in the catalog, but it exists in the x extension.\n\nPlease try installing and loading the x extension by running:\nINSTALL x;\nLOAD x;\n\n"
+	want := "Table Function with name \"x_scan\" is of the x extension, and engines here load none; files of the lake are read as Parquet, CSV or JSON"
+	if got := tidy(said); got != want {
+		t.Errorf("%s", got)
+	}
+}

@@ -66,8 +66,12 @@ func (a *alone) take(ctx context.Context) (*process, func(), error) {
 			a.places <- isolated{}
 			return nil, nil, err
 		}
+		if !p.enter() { // it has ended already
+			a.supervisor.end(p)
+			a.places <- isolated{}
+			return nil, nil, p.lost
+		}
 		i.process = p
-		p.enter()
 	}
 	return i.process, func() { a.put(i) }, nil
 }
