@@ -124,7 +124,7 @@ func (s *Settings) define(f *pflag.FlagSet) {
 	f.DurationVar(&s.QueryTimeout, "query-timeout", 5*time.Minute, "`time` after which a query is ended")
 	f.IntVar(&s.MaxQueries, "max-queries", 64, "`number` of queries that a node runs at one time; eight times as many wait for their turn")
 	f.BoolVar(&s.ReadOnly, "read-only", false, "write nothing to Kafka: statements are answered with 403, and other nodes do not see this one")
-	f.DurationVar(&s.PurgeAfter, "purge-after", 7*24*time.Hour, "`age` of a drop from which on the owner takes its row out of the table; a node that was away for longer reads the whole table again; at least 24h")
+	f.DurationVar(&s.PurgeAfter, "purge-after", 168*time.Hour, "`age` of a drop from which on the owner takes its row out of the table; a node that was away for longer reads the whole table again; at least 24h")
 	f.BoolVar(&s.StrictSettings, "strict-settings", false, "do not work over topics whose settings this process may not read (DescribeConfigs), instead of saying so and trusting them")
 
 	f.StringVar(&s.Dir, "dir", "viewkeeper-dev", "`directory` of everything that dev keeps; the same one continues where it stopped")
