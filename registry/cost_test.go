@@ -3,6 +3,7 @@ package registry_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -75,6 +76,44 @@ func TestCost(t *testing.T) {
 	if n := r.Current().Len(); n != 2000 || r.Current().Broken() != 0 {
 		t.Errorf("%d definitions, %d broken", n, r.Current().Broken())
 	}
+}
+
+// TestCostDoesNotGrow: what a change asks of the planner is the same among 100 definitions
+// and among 2,000.
+func TestCostDoesNotGrow(t *testing.T) {
+	asked := map[int][]string{}
+	for _, n := range []int{100, 2000} {
+		texts := star(10)
+		for i := range n {
+			texts = append(texts, fmt.Sprintf("CREATE VIEW other%d AS SELECT a FROM u WHERE a > %d", i, i), fmt.Sprintf("CREATE VIEW above%d AS SELECT a FROM other%d", i, i))
+		}
+		base, planner := newBase(t, quiet())
+		catalog, err := registry.LoadCatalog(t.Context(), base, rowsOf(t, texts...), registry.CatalogOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		planner.took()
+		for i, text := range []string{
+			"CREATE VIEW leaf AS SELECT a FROM root",
+			"CREATE OR REPLACE VIEW leaf AS SELECT a + 1 AS a FROM root",
+			"CREATE OR REPLACE VIEW root AS SELECT a, d FROM u WHERE a > 0",
+			"CREATE OR REPLACE VIEW root AS SELECT a, d, 1 AS more FROM u",
+			"ALTER VIEW root RENAME TO roots",
+			"DROP VIEW top3",
+			"CREATE VIEW bad AS SELECT nope FROM root",
+		} {
+			if _, err := catalog.Judge(t.Context(), statement(int64(i), text)); err != nil {
+				t.Fatal(err)
+			}
+			asked[n] = append(asked[n], text+": "+planner.took())
+		}
+	}
+	for i, few := range asked[100] {
+		if many := asked[2000][i]; few != many {
+			t.Errorf("%s among 100 definitions, and among 2,000: %s", few, many)
+		}
+	}
+	t.Log(strings.Join(asked[100], "\n"))
 }
 
 // TestSharedBase: two holders of one base take turns, and each finds its own

@@ -14,25 +14,59 @@ import (
 // them with every definition.
 const maxColumns = 10_000
 
-// bind plans one query over the stubs.
+// bindAll plans each query over the stubs. First all pass the gate, then the stubs that
+// they read are made.
+func (p *Planner) bindAll(ctx context.Context, queries []registry.Query, out []registry.Bound) error {
+	walked := make([]*walker, len(queries))
+	err := p.each(len(queries), func(l *lane, i int) (err error) {
+		walked[i], out[i].Err, err = l.gate.pass(ctx, queries[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = p.scratch.ready(ctx, func(yield func(viewkeeper.Name) bool) {
+		for i, w := range walked {
+			if out[i].Err != nil {
+				continue
+			}
+			for n := range w.mayRead() {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return p.each(len(queries), func(l *lane, i int) (err error) {
+		if out[i].Err == nil {
+			out[i], err = p.bind(ctx, l.conn, queries[i], walked[i])
+		}
+		return err
+	})
+}
+
+// pass gives the walk of a query that is to be bound, or why it may not be.
+func (g *gate) pass(ctx context.Context, q registry.Query) (*walker, *registry.PlanError, error) {
+	if w := g.recall(q); w != nil {
+		return w, nil, nil
+	}
+	w, refusal, err := g.walk(ctx, q.Text, forDefinition)
+	if err == nil && refusal == nil {
+		g.memory.add(q.Text, w)
+	}
+	return w, refusal, err
+}
+
+// bind plans one query that is through the gate, over the stubs that it reads.
 //
 // It is prepared and not run, with the optimizer off: binding is all that is
 // asked for, and the optimizer's time is exponential in texts that are short.
-func (p *Planner) bind(ctx context.Context, q registry.Query) (registry.Bound, error) {
-	w := p.gate.recall(q)
-	if w == nil {
-		var refusal *registry.PlanError
-		var err error
-		if w, refusal, err = p.gate.walk(ctx, q.Text, forDefinition); err != nil || refusal != nil {
-			return registry.Bound{Err: refusal}, err
-		}
-		p.gate.memory.add(q.Text, w)
-	}
-	if err := p.scratch.ready(ctx, w.mayRead()); err != nil {
-		return registry.Bound{}, err
-	}
+func (p *Planner) bind(ctx context.Context, c *conn, q registry.Query, w *walker) (registry.Bound, error) {
 	text, places := withFullPaths(w.text, w.files)
-	columns, refusal, err := p.plan(ctx, w, text, places)
+	columns, refusal, err := p.plan(ctx, c, w, text, places)
 	if err != nil || refusal != nil {
 		return registry.Bound{Err: refusal}, err
 	}
@@ -54,20 +88,20 @@ func (p *Planner) bind(ctx context.Context, q registry.Query) (registry.Bound, e
 //
 // With the optimizer off the engine (1.5.6) crashes on an ASOF join over another one;
 // such a query, which is rare, is planned with it, under the same timer.
-func (p *Planner) plan(ctx context.Context, w *walker, text string, places ddl.OffsetMap) (columns []viewkeeper.Column, refusal *registry.PlanError, err error) {
+func (p *Planner) plan(ctx context.Context, c *conn, w *walker, text string, places ddl.OffsetMap) (columns []viewkeeper.Column, refusal *registry.PlanError, err error) {
 	if w.asof {
-		if err := p.scratch.conn.exec(ctx, "PRAGMA enable_optimizer"); err != nil {
+		if err := c.exec(ctx, "PRAGMA enable_optimizer"); err != nil {
 			return nil, nil, err
 		}
 		defer func() {
-			err = errors.Join(err, p.scratch.conn.exec(context.WithoutCancel(ctx), "PRAGMA disable_optimizer"))
+			err = errors.Join(err, c.exec(context.WithoutCancel(ctx), "PRAGMA disable_optimizer"))
 		}()
 	}
-	return p.planned(ctx, w, text, places)
+	return p.planned(ctx, c, w, text, places)
 }
 
-func (p *Planner) planned(ctx context.Context, w *walker, text string, places ddl.OffsetMap) ([]viewkeeper.Column, *registry.PlanError, error) {
-	st, err := p.scratch.conn.prepare(ctx, text)
+func (p *Planner) planned(ctx context.Context, c *conn, w *walker, text string, places ddl.OffsetMap) ([]viewkeeper.Column, *registry.PlanError, error) {
+	st, err := c.prepare(ctx, text)
 	if err != nil {
 		refusal, err := w.refusal(err, places.Source)
 		if refusal != nil {
@@ -86,13 +120,13 @@ func (p *Planner) planned(ctx context.Context, w *walker, text string, places dd
 	}
 	body := withoutEnd(text, tokens)
 	if !exact {
-		if columns, err = describe(ctx, p.scratch.conn, body); err != nil {
+		if columns, err = describe(ctx, c, body); err != nil {
 			refusal, err := w.refusal(err, nowhere)
 			return nil, refusal, err
 		}
 	}
 	if p.mayBeUntyped(text, tokens, columns, w.mayRead()) {
-		if err := p.findUntyped(ctx, body, columns); err != nil {
+		if err := findUntyped(ctx, c, body, columns); err != nil {
 			refusal, err := w.refusal(err, nowhere)
 			return nil, refusal, err
 		}

@@ -18,6 +18,7 @@ import (
 // A conn serves one caller at a time.
 type conn struct {
 	handle bindings.Connection
+	asked  int // how often the engine was, for tests of what a change costs
 }
 
 // connect opens another connection.
@@ -165,6 +166,7 @@ func (c *conn) during(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	c.asked++
 	if ctx.Done() == nil {
 		return f()
 	}

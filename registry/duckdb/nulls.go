@@ -61,7 +61,7 @@ func (p *Planner) mayBeUntyped(text string, tokens []token, columns []viewkeeper
 }
 
 // findUntyped puts "NULL" in the types of the columns that have it.
-func (p *Planner) findUntyped(ctx context.Context, text string, columns []viewkeeper.Column) error {
+func findUntyped(ctx context.Context, c *conn, text string, columns []viewkeeper.Column) error {
 	var b strings.Builder
 	var probed []int
 	b.WriteString("SELECT ")
@@ -83,7 +83,7 @@ func (p *Planner) findUntyped(ctx context.Context, text string, columns []viewke
 		b.WriteString(probeName(i))
 	}
 	b.WriteString(")")
-	types, err := p.typesOf(ctx, b.String())
+	types, err := typesOf(ctx, c, b.String())
 	if err != nil {
 		return err
 	}
@@ -96,15 +96,15 @@ func (p *Planner) findUntyped(ctx context.Context, text string, columns []viewke
 }
 
 // typesOf plans a query of its own making for the types of its columns.
-func (p *Planner) typesOf(ctx context.Context, text string) ([]string, error) {
-	st, err := p.scratch.conn.prepare(ctx, text)
+func typesOf(ctx context.Context, c *conn, text string) ([]string, error) {
+	st, err := c.prepare(ctx, text)
 	if err != nil {
 		return nil, err
 	}
 	defer st.close()
 	columns, exact := st.columns()
 	if !exact {
-		if columns, err = describe(ctx, p.scratch.conn, text); err != nil {
+		if columns, err = describe(ctx, c, text); err != nil {
 			return nil, err
 		}
 	}

@@ -20,6 +20,7 @@ type Planner struct {
 	instance *instance // nil: lost, to be opened again
 	gate     *gate
 	scratch  *scratch
+	lanes    []*lane
 
 	// What may bring a column of the type "NULL" into a query, see nulls.go.
 	untypedBase   bool
@@ -54,7 +55,7 @@ func (p *Planner) open(ctx context.Context) error {
 		return err
 	}
 	p.scratch = newScratch(c, p.gate.base)
-	if err := c.exec(ctx, "PRAGMA disable_optimizer"); err != nil {
+	if err := p.openLanes(ctx); err != nil {
 		p.lose()
 		return err
 	}
@@ -63,6 +64,7 @@ func (p *Planner) open(ctx context.Context) error {
 
 // lose closes what is open of the instance. The next call opens another.
 func (p *Planner) lose() {
+	p.closeLanes()
 	if p.scratch != nil {
 		p.scratch.conn.close()
 	}
@@ -127,13 +129,10 @@ func (p *Planner) Describe(ctx context.Context) (*registry.Engine, error) {
 func (p *Planner) Parse(ctx context.Context, queries []registry.Query) ([]registry.Parsed, error) {
 	out := make([]registry.Parsed, len(queries))
 	err := p.call(ctx, func() error {
-		for i, q := range queries {
-			var err error
-			if out[i], err = p.gate.parse(ctx, q.Text, forDefinition, q.Strict); err != nil {
-				return err
-			}
-		}
-		return nil
+		return p.each(len(queries), func(l *lane, i int) (err error) {
+			out[i], err = l.gate.parse(ctx, queries[i].Text, forDefinition, queries[i].Strict)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -149,14 +148,11 @@ func (p *Planner) Bind(ctx context.Context, stubs []registry.Stub, queries []reg
 		if err := p.scratch.change(stubs); err != nil {
 			return err
 		}
-		for i, q := range queries {
-			var err error
-			if out[i], err = p.bind(ctx, q); err != nil {
-				p.scratch.settle(false)
-				return err
-			}
+		err := p.bindAll(ctx, queries, out)
+		if err != nil {
+			p.scratch.settle(false)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -199,7 +195,7 @@ func (p *Planner) findUntypedBase(ctx context.Context) error {
 		if !p.mayBeUntyped("NULL", lex("NULL"), columns, nothing) {
 			continue
 		}
-		if err := p.findUntyped(ctx, "SELECT * FROM "+r.Name.SQL(), columns); err != nil {
+		if err := findUntyped(ctx, p.scratch.conn, "SELECT * FROM "+r.Name.SQL(), columns); err != nil {
 			return err
 		}
 		for _, c := range columns {

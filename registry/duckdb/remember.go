@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/viewkeeper/viewkeeper"
 	"github.com/viewkeeper/viewkeeper/registry"
@@ -34,8 +35,10 @@ type remembered struct {
 	asof  bool
 }
 
-// memories holds what was let through lately, by the text as it was given.
+// memories holds what was let through lately, by the text as it was given. It is for
+// several gates at once; what is in it is not changed.
 type memories struct {
+	mu    sync.Mutex
 	texts map[string]*remembered
 	order []string // the oldest first
 	bytes int
@@ -45,6 +48,8 @@ func newMemories() *memories { return &memories{texts: map[string]*remembered{}}
 
 // add remembers a text that w was let through with.
 func (m *memories) add(given string, w *walker) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.texts[given] != nil {
 		return
 	}
@@ -62,14 +67,20 @@ func (m *memories) add(given string, w *walker) {
 	}
 }
 
+func (m *memories) of(given string) *remembered {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.texts[given]
+}
+
 // recall gives a walker as if the query had been walked for a definition, as far as
 // that is of use to bind it, or nil when it must pass the gate.
 func (g *gate) recall(q registry.Query) *walker {
-	m := g.memory.texts[q.Text]
+	m := g.memory.of(q.Text)
 	text := q.Text
 	if m != nil {
 		text = m.text
-	} else if m = g.memory.texts[q.Origin]; m != nil {
+	} else if m = g.memory.of(q.Origin); m != nil {
 		text = flattenSpaces(q.Text)
 		if m = m.requalified(text); m != nil && !g.lets(m) {
 			m = nil
