@@ -160,7 +160,7 @@ func BenchmarkJudge(b *testing.B) {
 					defer j.cpu(b)()
 					for b.Loop() {
 						i++
-						j.accept(b, strings.Replace(root, "1 AS extra", []string{"'x' AS extra", "1 AS extra"}[i%2], 1))
+						j.accept(b, strings.Replace(root, "1 AS extra", []string{"1 AS extra", "'x' AS extra"}[i%2], 1))
 					}
 				})
 			})
