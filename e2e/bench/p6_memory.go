@@ -43,7 +43,7 @@ func p6(ctx context.Context, env *Env) ([]Figure, error) {
 			return nil, err
 		}
 		// The garbage of the start goes in the runtime's own time, two minutes at most.
-		for range env.pick(3, 13) {
+		for range env.pick(1, 13) {
 			select {
 			case <-time.After(10 * time.Second):
 			case <-ctx.Done():
