@@ -73,7 +73,9 @@ func TestJudgingGoesOnWhileABatchIsWritten(t *testing.T) {
 	})
 	w.verify(statements)
 	w.settled(count)
-	if c, f := commits.Load(), flights.Load(); c != f || c > 2 {
+	// A third when the last one that was judged comes into the queue just after the second
+	// batch was taken from it.
+	if c, f := commits.Load(), flights.Load(); c != f || c > 3 {
 		t.Errorf("%d statements took %d commit rows and %d flights behind them; all but the first batch were judged before any was sent", count, c, f)
 	}
 }

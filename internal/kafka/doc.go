@@ -15,6 +15,8 @@
 //     was is asked from whoever saw it first: see [Guard].
 //   - The emitter does not retry inside sarama, since a retry hides whether an
 //     earlier attempt may have been written: see [Emitter].
+//   - sarama's producer sends a flight in two requests, one after the other; the
+//     owner's is in one: see [Flights].
 //   - A view's consumers and topic managers are not closed by goka. [ViewClients]
 //     keeps them and closes them.
 package kafka
