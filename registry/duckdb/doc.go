@@ -4,8 +4,10 @@
 // The planner's path of one query goes down these files: lex, precheck and gate
 // refuse what must not reach the engine's parser or planner; walk and the files
 // after it read the engine's own syntax tree for references (cte, places), what is
-// called (functions, macros, amplify) and files; scratch keeps the stubs that a query
-// is bound over; and bind asks the engine for its columns (types, nulls, parquet).
+// called (functions, macros, amplify) and files; remember keeps what the gate found
+// until the text is bound; scratch keeps the stubs that a query is bound over, and makes
+// those that it reads; and bind asks the engine for its columns (types, nulls, parquet).
+// The queries of one call go that way side by side (lanes).
 //
 // The server's files begin with serve: serve_apply makes the real views,
 // serve_gate and serve_query start a query, serve_body streams its rows, which
