@@ -81,13 +81,20 @@ func (s *Server) stream(w http.ResponseWriter, format string, result *Result) (r
 		_, err = io.Copy(out, result.Body)
 		return 0, err
 	}
-	// Rows leave when the buffer is full, and at the end of each batch.
+	// Rows leave when the buffer is full, and before the engine is waited for.
 	buffered := bufio.NewWriterSize(out, 64<<10)
-	rows, err = writeRows(buffered, format, result)
+	rows, err = writeRows(buffered, out, format, result)
 	if err != nil {
 		return rows, err
 	}
 	return rows, buffered.Flush()
+}
+
+// waits reports whether the next read of a body may wait for the engine. A body that
+// can't tell is taken for one that does not.
+func waits(body io.Reader) bool {
+	r, ok := body.(interface{ Ready() bool })
+	return ok && !r.Ready()
 }
 
 // stallWriter gives each write a time limit of its own, so that a client that
@@ -103,6 +110,17 @@ func (o *stallWriter) Write(b []byte) (int, error) {
 	// A server that cannot set deadlines (a test's recorder) writes without one.
 	_ = o.control.SetWriteDeadline(time.Now().Add(o.stall))
 	return o.w.Write(b)
+}
+
+// Flush sends what the server holds back. Whoever writes a body calls it before it waits
+// for more, and so a row that is there is not kept from its reader.
+func (o *stallWriter) Flush() error {
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.stall))
+	// A server that cannot flush has written already.
+	if err := o.control.Flush(); !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
 }
 
 // rowWriter is a text form of a result: what stands before the rows, each row, and
@@ -137,7 +155,7 @@ func newRowWriter(format string, columns []viewkeeper.Column) (rowWriter, error)
 	return rowWriter{head: []byte(text), row: (*rowtext.Batch).AppendArray, between: ",\n", tail: []byte("\n]}\n")}, nil
 }
 
-func writeRows(w *bufio.Writer, format string, result *Result) (rows int64, err error) {
+func writeRows(w *bufio.Writer, under *stallWriter, format string, result *Result) (rows int64, err error) {
 	writer, err := newRowWriter(format, result.Columns)
 	if err != nil {
 		return 0, err
@@ -166,6 +184,11 @@ func writeRows(w *bufio.Writer, format string, result *Result) (rows int64, err 
 				return rows, err
 			}
 			rows++
+		}
+		if waits(result.Body) {
+			if err := errors.Join(w.Flush(), under.Flush()); err != nil {
+				return rows, err
+			}
 		}
 	}
 	// The reader takes an error of the body for the end of the stream in some

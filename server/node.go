@@ -108,6 +108,10 @@ type Result struct {
 	Columns []viewkeeper.Column
 	// Body is an Arrow IPC stream. It ends with io.EOF when the result is whole and
 	// with another error when it is cut.
+	//
+	// So that rows need not wait for the next ones, a body may have a method Ready()
+	// bool, which tells whether a read would not wait for the engine, and a WriteTo that
+	// calls its writer's Flush() error before it waits.
 	Body io.ReadCloser
 }
 

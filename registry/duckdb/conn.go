@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
@@ -18,12 +19,13 @@ import (
 // A conn serves one caller at a time.
 type conn struct {
 	handle bindings.Connection
-	asked  int // how often the engine was, for tests of what a change costs
+	asked  int           // how often the engine was, for tests of what a change costs
+	total  *atomic.Int64 // the same of the whole instance
 }
 
 // connect opens another connection.
 func (i *instance) connect() (*conn, error) {
-	c := &conn{}
+	c := &conn{total: &i.asked}
 	if bindings.Connect(i.handle, &c.handle) == bindings.StateError {
 		return nil, errors.New("duckdb: a connection could not be opened")
 	}
@@ -42,14 +44,25 @@ func (c *conn) exec(ctx context.Context, text string) error {
 // script runs statements of this package's own making, one after the other, at
 // half of what preparing each costs. The first error ends it.
 func (c *conn) script(ctx context.Context, text string) error {
+	_, err := c.scriptRows(ctx, text)
+	return err
+}
+
+// scriptRows is script that gives the rows of the last statement, as query does.
+func (c *conn) scriptRows(ctx context.Context, text string) ([][]string, error) {
 	var res bindings.Result
 	defer bindings.DestroyResult(&res)
-	return c.during(ctx, func() error {
+	c.total.Add(1)
+	err := c.during(ctx, func() error {
 		if bindings.Query(c.handle, text, &res) == bindings.StateError {
 			return parseEngineError(bindings.ResultError(&res))
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return readText(&res), nil
 }
 
 // query runs one statement and gives all of its rows, every column as text and
@@ -85,6 +98,7 @@ func (c *conn) prepare(ctx context.Context, text string) (*stmt, error) {
 		return nil, textError(fmt.Sprintf("the text holds %d statements instead of one", count))
 	}
 	st := &stmt{conn: c}
+	c.total.Add(1)
 	err := c.during(ctx, func() error {
 		if bindings.PrepareExtractedStatement(c.handle, extracted, 0, &st.handle) == bindings.StateError {
 			return parseEngineError(bindings.PrepareError(st.handle))
@@ -112,6 +126,7 @@ func (s *stmt) query(ctx context.Context, args ...string) ([][]string, error) {
 	}
 	var res bindings.Result
 	defer bindings.DestroyResult(&res)
+	s.conn.total.Add(1)
 	err := s.conn.during(ctx, func() error {
 		if bindings.ExecutePrepared(s.handle, &res) == bindings.StateError {
 			return parseEngineError(bindings.ResultError(&res))

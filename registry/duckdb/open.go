@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 	"github.com/viewkeeper/viewkeeper"
@@ -81,6 +82,7 @@ type instance struct {
 	handle bindings.Database
 	lake   lake
 	base   []baseStatement
+	asked  atomic.Int64 // texts and prepared statements that were given to the engine
 }
 
 // openInstance opens an instance in memory, locks it down, and runs the base in

@@ -85,7 +85,7 @@ func (s *Server) Apply(ctx context.Context, version viewkeeper.Version, reset bo
 // ApplyAll is Apply that makes the named views at once, whatever Options.MakeLater
 // says: those that the engine may refuse.
 func (s *Server) ApplyAll(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply, now []viewkeeper.Name) error {
-	return s.apply.apply(ctx, version, reset, changes, now)
+	return ownTrouble(s.apply.apply(ctx, version, reset, changes, now))
 }
 
 func (a *applied) apply(ctx context.Context, version viewkeeper.Version, reset bool, changes []registry.Apply, now []viewkeeper.Name) error {

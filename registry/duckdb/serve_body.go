@@ -49,8 +49,10 @@ type body struct {
 	schema    *arrow.Schema
 	writer    *ipc.Writer
 	out       bytes.Buffer // encoded, not read yet
-	spare     []byte       // out's other memory, see next
+	whole     bool         // the engine has given all, and the stream's end is in out or was read
 	chunks    int          // most in the next batch
+
+	producer sync.WaitGroup // of WriteTo
 }
 
 // newBody starts a query's life; its context ends at the deadline.
@@ -88,49 +90,6 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.out.Read(p)
 }
 
-// WriteTo writes the whole stream, one batch a call of w.Write.
-func (b *body) WriteTo(w io.Writer) (int64, error) {
-	var total int64
-	for {
-		n, more, err := b.writeNext(w)
-		total += n
-		if !more || err != nil {
-			return total, err
-		}
-	}
-}
-
-// writeNext writes what is next. mu is free while w takes it: a writer that stalls
-// must not keep the query from ending.
-func (b *body) writeNext(w io.Writer) (n int64, more bool, err error) {
-	next, err := b.next()
-	if err != nil || next == nil {
-		return 0, false, err
-	}
-	written, err := w.Write(next)
-	return int64(written), true, err
-}
-
-// next gives what is encoded, nil at the end. It is the caller's until the call
-// after this one.
-func (b *body) next() ([]byte, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for b.out.Len() == 0 && b.err == nil {
-		b.fillLocked()
-	}
-	if b.out.Len() == 0 {
-		if errors.Is(b.err, io.EOF) {
-			return nil, nil
-		}
-		return nil, b.err
-	}
-	next := b.out.Bytes()
-	b.out = *bytes.NewBuffer(b.spare[:0])
-	b.spare = next
-	return next, nil
-}
-
 // Close ends the query and waits until the engine holds nothing of it.
 func (b *body) Close() error {
 	b.abort(errBodyClosed)
@@ -143,6 +102,7 @@ var errBodyClosed = errors.New("duckdb: read after Close")
 func (b *body) abort(reason error) {
 	b.cancel(reason)
 	<-b.released
+	b.producer.Wait()
 }
 
 // releaseLocked gives everything back; readers get err from then on. What is
@@ -160,8 +120,11 @@ func (b *body) releaseLocked(err error) {
 		b.stmt.close()
 	}
 	if b.conn != nil {
-		// A half-read result does not end its transaction by itself.
-		_ = b.conn.exec(context.Background(), "ROLLBACK")
+		if !b.whole {
+			// The engine still works for a half-read result. This ends that first, and then
+			// the transaction; closing the connection alone would begin with the transaction.
+			_ = b.conn.script(context.Background(), "ROLLBACK")
+		}
 		b.conn.close()
 	}
 	b.server.leave(b)
@@ -197,8 +160,13 @@ func (b *body) start() ([]viewkeeper.Column, error) {
 	return columns, nil
 }
 
-// fillLocked encodes the next batch, or ends the stream.
+// fillLocked encodes the next batch, or the end of the stream; behind that it gives
+// everything back.
 func (b *body) fillLocked() {
+	if b.whole {
+		b.releaseLocked(io.EOF)
+		return
+	}
 	var more bool
 	err := b.conn.during(b.ctx, func() (err error) {
 		more, err = b.gather()
@@ -218,7 +186,7 @@ func (b *body) fillLocked() {
 			b.releaseLocked(err)
 			return
 		}
-		b.releaseLocked(io.EOF)
+		b.whole = true
 	}
 }
 

@@ -11,8 +11,11 @@ import (
 )
 
 // queryGate is the gate for the queries of a server. Queries come at the same time,
-// and the gate takes one at a time; it has each for a fraction of a millisecond.
+// and the gate takes one at a time; it has each for a fraction of a millisecond, and a
+// text that it has let through before for none.
 type queryGate struct {
+	known checkedQueries
+
 	mu   sync.Mutex
 	gate *gate
 }
@@ -31,8 +34,10 @@ func (g *queryGate) close() {
 	g.gate.close()
 }
 
-// checkedQuery is a query that is through the gate.
+// checkedQuery is a query that is through the gate. It does not change any more, and
+// several runs of it may share it.
 type checkedQuery struct {
+	sql string // as submitted
 	// text is what the engine gets: the query as submitted, with the paths of files
 	// written out in full, and what stands before it.
 	text   string
@@ -46,13 +51,25 @@ type checkedQuery struct {
 // The parser that the gate asks reads SELECT alone. SHOW, DESCRIBE and SUMMARIZE are
 // SELECTs to it; of an EXPLAIN the gate gets the query behind it.
 func (g *queryGate) check(ctx context.Context, sql string) (*checkedQuery, error) {
+	if q := g.known.get(sql); q != nil {
+		return q, nil
+	}
+	q, err := g.pass(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	g.known.add(q)
+	return q, nil
+}
+
+func (g *queryGate) pass(ctx context.Context, sql string) (*checkedQuery, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if refusal := precheck(sql, g.gate.limits); refusal != nil {
 		return nil, refusal
 	}
 	text := flattenSpaces(sql)
-	q := &checkedQuery{start: explained(text)}
+	q := &checkedQuery{sql: sql, start: explained(text)}
 	w, refusal, err := g.gate.walk(ctx, text[q.start:], forQuery)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func (a *applied) begin(ctx context.Context, c *conn, q *checkedQuery) (appliedA
 		if err != nil || a.noting.Load() == before {
 			return at, err
 		}
-		if err := c.exec(ctx, "ROLLBACK"); err != nil {
+		if err := c.script(ctx, "ROLLBACK"); err != nil {
 			return appliedAt{}, err
 		}
 	}
@@ -39,13 +39,6 @@ func (a *applied) begin(ctx context.Context, c *conn, q *checkedQuery) (appliedA
 		return appliedAt{}, err
 	}
 	return beginAt(ctx, c)
-}
-
-func beginAt(ctx context.Context, c *conn) (appliedAt, error) {
-	if err := c.exec(ctx, "BEGIN"); err != nil {
-		return appliedAt{}, err
-	}
-	return readApplied(ctx, c)
 }
 
 // make makes noted views with what they read. One that the engine refuses stays noted;

@@ -59,6 +59,19 @@ func (a *applied) blame(name viewkeeper.Name, err error) (*registry.RefusedApply
 	return &registry.RefusedApply{Name: name, Reason: a.gate.gate.lake.hide(tidy(engine.Message))}, nil
 }
 
+// ownTrouble gives the LostError of an Apply that found no memory, or a broken engine,
+// between its views: at BEGIN, at the version, at COMMIT. A query that took the memory
+// is somebody else's, and the next engine makes the same changes.
+func ownTrouble(err error) error {
+	var engine *engineError
+	if errors.As(err, &engine) {
+		if lost := lostEngine(engine); lost != nil {
+			return lost
+		}
+	}
+	return err
+}
+
 // staysOpen reports whether the engine goes on with a transaction in which a
 // statement failed so.
 func staysOpen(err error) bool {

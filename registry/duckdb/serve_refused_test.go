@@ -174,3 +174,19 @@ func TestWhatIsARefusal(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// No memory at BEGIN or COMMIT is no fault of what is applied: the engine is lost, and
+// the next one is given the same.
+func TestAnApplyThatFindsNoMemory(t *testing.T) {
+	for _, kind := range []string{"Out of Memory", "FATAL", "INTERNAL"} {
+		if err := ownTrouble(fmt.Errorf("at the commit: %w", &engineError{Type: kind, Message: "failed"})); registry.AsLost(err) == nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	if err := ownTrouble(&engineError{Type: "Catalog"}); registry.AsLost(err) != nil {
+		t.Error(err)
+	}
+	if err := ownTrouble(nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -174,12 +174,28 @@ func setApplied(v viewkeeper.Version, serial uint64) string {
 	return fmt.Sprintf("CREATE OR REPLACE MACRO %s() AS '%s %d'", appliedMacro, v, serial)
 }
 
+const readAppliedSQL = "SELECT " + appliedMacro + "()"
+
 // readApplied reads it in a connection's transaction.
 func readApplied(ctx context.Context, c *conn) (appliedAt, error) {
-	rows, err := c.query(ctx, "SELECT "+appliedMacro+"()")
+	rows, err := c.query(ctx, readAppliedSQL)
 	if err != nil {
 		return appliedAt{}, err
 	}
+	return parseApplied(rows)
+}
+
+// beginAt begins a transaction, and reads in it which commit it sees. It is one call
+// into the engine, since each costs a short query more than its rows do.
+func beginAt(ctx context.Context, c *conn) (appliedAt, error) {
+	rows, err := c.scriptRows(ctx, "BEGIN; "+readAppliedSQL)
+	if err != nil {
+		return appliedAt{}, err
+	}
+	return parseApplied(rows)
+}
+
+func parseApplied(rows [][]string) (appliedAt, error) {
 	if len(rows) != 1 {
 		return appliedAt{}, fmt.Errorf("duckdb: %s gives %d rows", appliedMacro, len(rows))
 	}

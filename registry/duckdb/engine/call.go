@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,19 +20,12 @@ import (
 // ctx is cancelled p gets the grace to end the call, and is killed if it has not;
 // the error is ctx's.
 func (s *supervisor) roundTrip(ctx context.Context, p *process, method string, params, result any) error {
-	l := p.takeLink()
-	if l == nil {
-		conn, err := s.dial(ctx, p)
-		if err != nil {
-			return err
-		}
-		l = newLink(conn)
+	l, err := s.send(ctx, p, method, params)
+	if err != nil {
+		return err
 	}
 	whole := false
 	defer func() { p.putLink(l, whole) }()
-	if err := s.sendOn(ctx, p, l.conn, method, params); err != nil {
-		return err
-	}
 	began := time.Now()
 	stop := context.AfterFunc(ctx, func() {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -42,7 +34,7 @@ func (s *supervisor) roundTrip(ctx context.Context, p *process, method string, p
 		}
 		s.cancelCall(l.conn)
 	})
-	kind, payload, err := readAnswer(l.read)
+	kind, payload, err := readAnswer(l.in)
 	untouched := stop() // else the connection is cut, or about to be
 	if err != nil {
 		return s.broken(ctx, p, err)
@@ -64,52 +56,57 @@ func (s *supervisor) roundTrip(ctx context.Context, p *process, method string, p
 	return nil
 }
 
-// link is a connection that takes one call after another: the next one when the
-// reply to the one before has been read.
+// link is a connection that takes one call after another: the next one when the last
+// frame of the one before has been read.
 type link struct {
 	conn *net.UnixConn
-	read *bufio.Reader
+	in   *inbox // over conn
 }
 
-// linkBuffer holds most replies, so that a frame is one system call.
-const linkBuffer = 16 << 10
-
-func newLink(conn *net.UnixConn) *link {
-	return &link{conn: conn, read: bufio.NewReaderSize(conn, linkBuffer)}
-}
+// maxLinks is how many connections wait for calls. More calls at a time open their own.
+const maxLinks = 16
 
 // takeLink gives a connection that an earlier call left, or nil.
 func (p *process) takeLink() *link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.link
-	p.link = nil
+	n := len(p.links)
+	if n == 0 {
+		return nil
+	}
+	l := p.links[n-1]
+	p.links = p.links[:n-1]
 	return l
 }
 
-// putLink keeps a connection for the next call, one at a time and while the process
-// lives, if its last call ended with a reply that was read; else closes it.
+// putLink keeps a connection for the next call, while the process lives, if its last
+// call ended with its last frame and was not cancelled before; else closes it.
 func (p *process) putLink(l *link, whole bool) {
+	l.in.shrink()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !whole || p.link != nil || p.lost != nil {
+	if !whole || len(p.links) == maxLinks || p.lost != nil {
 		l.conn.Close()
 		return
 	}
-	p.link = l
+	p.links = append(p.links, l)
 }
 
-// send dials p and sends a call.
-func (s *supervisor) send(ctx context.Context, p *process, method string, params any) (*net.UnixConn, error) {
-	conn, err := s.dial(ctx, p)
-	if err != nil {
+// send sends a call to p, over a connection that an earlier call has left or a new one.
+func (s *supervisor) send(ctx context.Context, p *process, method string, params any) (*link, error) {
+	l := p.takeLink()
+	if l == nil {
+		conn, err := s.dial(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		l = &link{conn: conn, in: newInbox(conn)}
+	}
+	if err := s.sendOn(ctx, p, l.conn, method, params); err != nil {
+		p.putLink(l, false)
 		return nil, err
 	}
-	if err := s.sendOn(ctx, p, conn, method, params); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
+	return l, nil
 }
 
 // sendOn sends a call on a connection, which is of no more use after an error.

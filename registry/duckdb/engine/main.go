@@ -108,8 +108,13 @@ type child struct {
 	trial int
 }
 
+// sendBuffer is the socket's buffer on the engine's side: with room for some
+// batches the engine goes on while the keeper writes the last one to its client.
+const sendBuffer = 4 << 20
+
 // serve answers the calls of a connection, one after the other.
 func (c *child) serve(conn *net.UnixConn) {
+	_ = conn.SetWriteBuffer(sendBuffer)
 	ctx, cancel := context.WithCancel(context.Background())
 	calls := make(chan call)
 	go func() {
@@ -133,7 +138,7 @@ func (c *child) serve(conn *net.UnixConn) {
 
 // readCalls gives the calls of a connection to calls, until that or ctx ends.
 func readCalls(ctx context.Context, conn io.Reader, calls chan<- call) {
-	r := bufio.NewReaderSize(conn, linkBuffer)
+	r := bufio.NewReaderSize(conn, headBuffer)
 	for {
 		kind, n, err := readHeader(r)
 		if err != nil || kind != frameCall {
@@ -155,8 +160,7 @@ func readCalls(ctx context.Context, conn io.Reader, calls chan<- call) {
 // may bring another one.
 func (c *child) answer(ctx context.Context, conn *net.UnixConn, request call) bool {
 	if request.method == methodQuery {
-		c.query(ctx, conn, request.params)
-		return false
+		return c.query(ctx, conn, request.params) == nil
 	}
 	reply, err := c.handle(ctx, request)
 	if err == nil {

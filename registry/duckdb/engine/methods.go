@@ -163,37 +163,31 @@ func (c *child) open(ctx context.Context, p openParams) (err error) {
 	return err
 }
 
-// sendBuffer is the socket's buffer on the engine's side: with room for some
-// batches the engine goes on while the keeper writes the last one to its client.
-const sendBuffer = 4 << 20
-
-// query runs a query and writes its answer as it comes.
-func (c *child) query(ctx context.Context, conn *net.UnixConn, params []byte) {
+// query runs a query and writes its answer as it comes. An error is one of the
+// connection, which is of no more use then.
+func (c *child) query(ctx context.Context, conn *net.UnixConn, params json.RawMessage) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	fail := func(err error) { _ = writeJSON(conn, frameError, toWire(err)) }
+	out := &frameWriter{w: conn}
+	fail := func(err error) error { return errors.Join(out.json(frameError, toWire(err)), out.Flush()) }
 	var request duckdb.QueryRequest
 	if err := json.Unmarshal(params, &request); err != nil {
-		fail(err)
-		return
+		return fail(err)
 	}
 	if c.server == nil {
-		fail(errNotOpen)
-		return
+		return fail(errNotOpen)
 	}
 	result, err := c.server.Query(ctx, request)
 	if err != nil {
-		fail(err)
-		return
+		return fail(err)
 	}
+	// The keeper does not wait for the engine to tidy up.
 	defer result.Body.Close()
-	_ = conn.SetWriteBuffer(sendBuffer)
-	if err := writeJSON(conn, frameReply, result); err != nil {
-		return
+	if err := out.json(frameReply, result); err != nil {
+		return fail(err)
 	}
-	if _, err := io.Copy(&dataWriter{w: conn}, result.Body); err != nil {
-		fail(err) // or the keeper is gone, and this does nothing
-		return
+	if _, err := io.Copy(out, result.Body); err != nil {
+		return fail(err)
 	}
-	_ = writeFrame(conn, frameEnd, nil)
+	return errors.Join(out.frame(frameEnd, nil), out.Flush())
 }

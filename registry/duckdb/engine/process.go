@@ -36,7 +36,7 @@ type process struct {
 	mu       sync.Mutex
 	killed   *registry.LostError // why it was killed, nil when it was not
 	retiring bool
-	link     *link         // a connection that no call is on, nil while there is none
+	links    []*link       // connections that no call is on
 	inflight int           // calls under way
 	idle     chan struct{} // closed when inflight falls to 0; nil while nobody waits for it
 }
@@ -143,9 +143,10 @@ func (p *process) watch(cfg Config, stderr *os.File) {
 	if p.lost = p.killed; p.lost == nil {
 		p.lost = &registry.LostError{Detail: deathText(err, lines)}
 	}
-	if p.link != nil {
-		p.link.conn.Close()
+	for _, l := range p.links {
+		l.conn.Close()
 	}
+	p.links = nil
 	p.mu.Unlock()
 	cfg.ended(p)
 	close(p.exited)

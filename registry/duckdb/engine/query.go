@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,7 +64,7 @@ func (s *Server) queryTwice(ctx context.Context, req duckdb.QueryRequest, releas
 // queryOn asks one child, which the caller has entered. It leaves it when the query
 // is over, and calls release at the end of a body that it gives.
 func (s *Server) queryOn(ctx context.Context, p *process, req duckdb.QueryRequest, release func()) (*duckdb.Result, error) {
-	conn, err := s.supervisor.send(ctx, p, methodQuery, req)
+	l, err := s.supervisor.send(ctx, p, methodQuery, req)
 	if err != nil {
 		p.leave()
 		return nil, err
@@ -75,12 +74,12 @@ func (s *Server) queryOn(ctx context.Context, p *process, req duckdb.QueryReques
 	}
 	b := &body{
 		supervisor: s.supervisor, process: p, ctx: ctx, release: func() {}, closed: make(chan struct{}),
-		conn: conn, buffered: bufio.NewReaderSize(conn, headBuffer),
+		link: l,
 	}
 	b.mu.Lock()
 	b.stop = context.AfterFunc(ctx, b.end)
 	b.mu.Unlock()
-	kind, payload, err := readAnswer(b.buffered)
+	kind, payload, err := readAnswer(b.link.in)
 	var result duckdb.Result
 	switch {
 	case b.ended():
@@ -125,10 +124,10 @@ func (b *body) given(release func()) bool {
 }
 
 const (
-	// headBuffer is small, so that rows are read past it, straight to where they go;
-	// it is for headers and the small reads of an Arrow reader.
-	headBuffer = 4 << 10
-	// copyBuffer holds about one batch as the engine sends them.
+	// headBuffer is enough for a whole short answer, and for the headers of a long one
+	// whose rows are read past it, straight to where they go.
+	headBuffer = 16 << 10
+	// copyBuffer holds what a socket has ready at most, which is about a batch.
 	copyBuffer = 256 << 10
 )
 
@@ -137,13 +136,12 @@ const (
 type body struct {
 	supervisor *supervisor
 	process    *process
-	conn       *net.UnixConn
+	link       *link
 	ctx        context.Context
 
 	// Of Read alone.
-	buffered *bufio.Reader // over conn
-	left     int           // bytes of the data frame that are not read yet
-	err      error         // what Read gives from now on
+	left int   // bytes of the data frame that are not read yet
+	err  error // what Read gives from now on
 
 	closed chan struct{} // closed when the connection is
 
@@ -166,7 +164,7 @@ func (b *body) Read(p []byte) (int, error) {
 			return 0, b.err
 		}
 	}
-	n, err := b.buffered.Read(p[:min(len(p), b.left)])
+	n, err := b.link.in.Read(p[:min(len(p), b.left)])
 	b.left -= n
 	switch {
 	case b.ended():
@@ -180,7 +178,7 @@ func (b *body) Read(p []byte) (int, error) {
 
 // readFrame reads the next frame's header, and all of it unless it has rows.
 func (b *body) readFrame() {
-	kind, n, err := readHeader(b.buffered)
+	kind, n, err := readHeader(b.link.in)
 	switch {
 	case b.ended():
 		b.err = b.endError()
@@ -192,7 +190,7 @@ func (b *body) readFrame() {
 		b.finish()
 		b.err = io.EOF
 	case kind == frameError:
-		payload, err := readPayload(b.buffered, n)
+		payload, err := readPayload(b.link.in, n)
 		switch {
 		case b.ended():
 			b.err = b.endError()
@@ -206,14 +204,25 @@ func (b *body) readFrame() {
 	}
 }
 
-// WriteTo writes the rest of the stream, in larger pieces than io.Copy would.
+// Ready reports whether Read would not wait for the engine. It is for the goroutine
+// that reads.
+func (b *body) Ready() bool { return b.err != nil || b.link.in.ready() }
+
+// WriteTo writes the rest of the stream, in larger pieces than io.Copy would. A writer
+// with a method Flush() error is told to flush before the engine is waited for, so that
+// the first rows arrive at once and a long answer in large writes.
 func (b *body) WriteTo(w io.Writer) (int64, error) {
-	buf := make([]byte, copyBuffer)
+	flush, _ := w.(interface{ Flush() error })
 	var total int64
 	for {
-		n, err := b.Read(buf)
-		if n > 0 {
-			written, err := w.Write(buf[:n])
+		if flush != nil && total > 0 && !b.Ready() {
+			if err := flush.Flush(); err != nil {
+				return total, err
+			}
+		}
+		p, err := b.next()
+		if len(p) > 0 {
+			written, err := w.Write(p)
 			total += int64(written)
 			if err != nil {
 				return total, err
@@ -226,6 +235,29 @@ func (b *body) WriteTo(w io.Writer) (int64, error) {
 			return total, err
 		}
 	}
+}
+
+// next is Read without a copy. What it gives is valid until the next call.
+func (b *body) next() ([]byte, error) {
+	for b.err == nil && b.left == 0 {
+		b.readFrame()
+	}
+	if b.err != nil {
+		return nil, b.err
+	}
+	if b.left > headBuffer {
+		b.link.in.grow(copyBuffer)
+	}
+	p, err := b.link.in.next(b.left)
+	b.left -= len(p)
+	switch {
+	case b.ended():
+		b.err = b.endError()
+		return nil, b.err
+	case err != nil:
+		b.err = b.broken(err)
+	}
+	return p, b.err
 }
 
 // Close ends the query and waits until the engine has let go of it.
@@ -256,18 +288,18 @@ func (b *body) end() {
 	defer close(b.closed)
 	defer b.process.leave()
 	defer release()
-	stop()
+	untouched := stop() // by the end of ctx
 	if !complete {
 		b.drain()
 	}
-	b.conn.Close()
+	b.process.putLink(b.link, untouched && complete)
 }
 
 // drain waits for the engine to close the connection, and throws away what still
 // comes, also in place of a Read that is under way.
 func (b *body) drain() {
-	b.supervisor.cancelCall(b.conn)
-	_, err := io.Copy(io.Discard, b.conn)
+	b.supervisor.cancelCall(b.link.conn)
+	_, err := io.Copy(io.Discard, b.link.conn)
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		b.process.kill(&registry.LostError{Detail: fmt.Sprintf("killed: a query that was ended did not end within %s", b.supervisor.cfg.Grace)})

@@ -16,8 +16,8 @@ import (
 )
 
 // The wire between the keeper and an engine: a unix stream socket, on which one call
-// follows another when that was answered; a query is the last of its connection. Both
-// ends are the same binary; the version in each frame only makes sure of it.
+// follows another when the last frame of that was read. Both ends are the same binary;
+// the version in each frame only makes sure of it.
 //
 //	frame    kind byte | version byte (2) | length, 4 bytes, big endian | payload
 //
@@ -138,25 +138,67 @@ func readPayload(r io.Reader, n int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// dataWriter writes what it is given as data frames.
-type dataWriter struct {
-	w      io.Writer
-	header [headerSize]byte
+// frameWriter writes the frames of a query's answer. Small ones wait for the next one,
+// or for Flush, so that a short answer is one system call here, and one wake there.
+type frameWriter struct {
+	w    io.Writer
+	held []byte // frames that wait
 }
 
-func (d *dataWriter) Write(p []byte) (int, error) {
+// smallFrame is the longest payload that is copied to wait with others.
+const smallFrame = 16 << 10
+
+// frame writes a frame, or has it wait.
+func (f *frameWriter) frame(kind frameKind, payload []byte) error {
+	if len(payload) > maxMessage {
+		return fmt.Errorf("engine: a message of %d bytes is over the limit of %d", len(payload), maxMessage)
+	}
+	var header [headerSize]byte
+	putHeader(header[:], kind, len(payload))
+	f.held = append(f.held, header[:]...)
+	if len(payload) <= smallFrame {
+		if f.held = append(f.held, payload...); len(f.held) <= 2*smallFrame {
+			return nil
+		}
+		return f.Flush()
+	}
+	pieces := net.Buffers{f.held, payload} // one system call on a socket
+	_, err := pieces.WriteTo(f.w)
+	f.held = f.held[:0]
+	return err
+}
+
+// json is frame with v's JSON.
+func (f *frameWriter) json(kind frameKind, v any) error {
+	payload, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("engine: %T can't be sent: %w", v, err)
+	}
+	return f.frame(kind, payload)
+}
+
+// Write writes p as data frames.
+func (f *frameWriter) Write(p []byte) (int, error) {
 	written := 0
 	for len(p) > 0 {
-		piece := p[:min(len(p), maxData)]
-		putHeader(d.header[:], frameData, len(piece))
-		frame := net.Buffers{d.header[:], piece} // one system call on a socket
-		if _, err := frame.WriteTo(d.w); err != nil {
+		part := p[:min(len(p), maxData)]
+		if err := f.frame(frameData, part); err != nil {
 			return written, err
 		}
-		written += len(piece)
-		p = p[len(piece):]
+		written += len(part)
+		p = p[len(part):]
 	}
 	return written, nil
+}
+
+// Flush sends what waits.
+func (f *frameWriter) Flush() error {
+	if len(f.held) == 0 {
+		return nil
+	}
+	_, err := f.w.Write(f.held)
+	f.held = f.held[:0]
+	return err
 }
 
 // wireError is an error as it crosses the wire. Kind tells which Go error it was.

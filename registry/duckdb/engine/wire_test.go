@@ -48,8 +48,12 @@ func TestFrames(t *testing.T) {
 	if err := writeFrame(&wire, frameCall, []byte("call")); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := (&dataWriter{w: &wire}).Write(long); n != len(long) || err != nil {
+	out := &frameWriter{w: &wire}
+	if n, err := out.Write(long); n != len(long) || err != nil {
 		t.Fatal(n, err)
+	}
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
 	}
 	for _, want := range []struct {
 		kind frameKind
