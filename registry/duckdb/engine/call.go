@@ -82,7 +82,9 @@ func (p *process) takeLink() *link {
 // putLink keeps a connection for the next call, while the process lives, if its last
 // call ended with its last frame and was not cancelled before; else closes it.
 func (p *process) putLink(l *link, whole bool) {
-	l.in.shrink()
+	if whole { // else somebody may still be reading
+		l.in.shrink()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !whole || len(p.links) == maxLinks || p.lost != nil {
