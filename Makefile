@@ -11,7 +11,7 @@ ONLY    ?=
 export CGO_ENABLED = 1
 
 # The tag, or what is on the way to one; and the commit, which a checkout without git does not have.
-VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo 0.2.0-dev)
+VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo 0.3.0-dev)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)$(shell git diff --quiet HEAD 2>/dev/null || echo +changes)
 LDFLAGS  = -X main.stampedVersion=$(VERSION) -X main.stampedCommit=$(COMMIT)
 

@@ -29,7 +29,7 @@ func (a *app) versionCommand() *cobra.Command {
 var stampedVersion, stampedCommit string
 
 // nextVersion is what a build without a tag is on the way to.
-const nextVersion = "0.2.0-dev"
+const nextVersion = "0.3.0-dev"
 
 // buildVersion gives what the linker wrote, else what go build found out by itself.
 func buildVersion() (version, commit string) {
