@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/viewkeeper/viewkeeper"
@@ -71,10 +70,6 @@ func (s *Server) postStatement(w http.ResponseWriter, r *http.Request) *Problem 
 // whoever comes, and its author does not wait in vain.
 func noOwner(st viewkeeper.Status) *Problem {
 	for _, reason := range slices.Concat(st.ReadyReasons, st.Degraded) {
-		// Without a nodes topic statements are decided.
-		if detail := st.Details[reason]; reason == viewkeeper.ReasonTopicMissing && (strings.Contains(detail, "-table") || strings.Contains(detail, "-decisions")) {
-			return problemf(http.StatusServiceUnavailable, CodeNoOwner, "nobody can decide it: %s; nothing was written", detail)
-		}
 		if reason == viewkeeper.ReasonNoOwner || reason == viewkeeper.ReasonNoOwnerAtEnd {
 			detail := st.Details[reason]
 			if detail == "" {

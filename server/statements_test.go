@@ -126,10 +126,6 @@ func TestStatementNotWritten(t *testing.T) {
 			w.status.Ready, w.status.ReadyReasons = false, []string{viewkeeper.ReasonCatchingUp}
 		}, create, nil, "", 503, "NOT_READY"},
 		{"no owner", func(w *world) { w.status.Degraded = []string{viewkeeper.ReasonNoOwner} }, create, nil, "", 503, "NO_OWNER"},
-		{"no table", func(w *world) {
-			w.status.Degraded = []string{viewkeeper.ReasonTopicMissing}
-			w.status.Details = map[string]string{viewkeeper.ReasonTopicMissing: "topic viewkeeper.c-table is missing"}
-		}, create, nil, "", 503, "NO_OWNER"},
 		{"no right", func(w *world) { w.emitErr = fmt.Errorf("%w: denied", ErrForbidden) }, create, nil, "", 403, "FORBIDDEN"},
 		{"record over the limit", func(w *world) { w.emitErr = ErrTooLarge }, create, nil, "", 413, "TOO_LARGE"},
 		{"no broker", func(w *world) { w.emitErr = ErrNotWritten }, create, nil, "", 503, "UNREACHABLE"},
