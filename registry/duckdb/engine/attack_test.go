@@ -93,8 +93,7 @@ func TestAttacks(t *testing.T) {
 			}
 			t.Errorf("somebody else's %s: %v", what, err)
 		}
-		// An answer of a few bytes is cut where its reader was stopped in the middle of it.
-		if cut*20 > len(p.total[what]) {
+		if cut*100 > len(p.total[what]) {
 			t.Errorf("%d of somebody else's %d answers were cut", cut, len(p.total[what]))
 		}
 	}

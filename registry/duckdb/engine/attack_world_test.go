@@ -31,17 +31,17 @@ const (
 	// attackOvershoot is how far over its limit an engine may come before it is
 	// killed: what it takes in the 20 ms between two looks, or in as long as a loaded
 	// machine makes of them.
-	attackOvershoot = 1 << 30
+	attackOvershoot = 512 << 20
 
 	// attackBound is the longest that anybody waits: the author of an attack, and
 	// everybody else meanwhile. A statement may cost some engines (it is tried
 	// twice, in fresh ones, when it is parsed and when it is bound); a machine under load makes
 	// of each second several.
-	attackBound = 5 * time.Minute
+	attackBound = 2 * time.Minute
 
 	// attackPatience is what a planner's call and a query get in place of the first two
 	// when a machine was too slow for these.
-	attackPatience = time.Minute
+	attackPatience = 30 * time.Second
 )
 
 // attackWorld is an owner and a node, with the three engines that they have, all in

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -134,8 +135,11 @@ func TestASlowReaderHoldsLittle(t *testing.T) {
 // usedTime is the processor time of a process, as the system prints it.
 func usedTime(t testing.TB, pid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	if err != nil && runtime.GOOS != "linux" {
 		t.Skip("no /proc here:", err)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(b), ") ")
 	fields := strings.Fields(rest)
