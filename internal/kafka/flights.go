@@ -30,6 +30,9 @@ type Flights struct {
 	id     int64
 	epoch  int16
 
+	closing   chan struct{} // closed when no attempt is to follow the one under way
+	closeOnce sync.Once
+
 	mu        sync.Mutex // held while a flight is under way
 	sequences map[string]int32
 }
@@ -40,7 +43,7 @@ func (s Settings) OpenFlights() (*Flights, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening a producer: %w", err)
 	}
-	f := &Flights{client: client, sequences: map[string]int32{}}
+	f := &Flights{client: client, closing: make(chan struct{}), sequences: map[string]int32{}}
 	if err := f.begin(); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening a producer: %w", err), client.Close())
 	}
@@ -64,8 +67,9 @@ func (f *Flights) begin() error {
 	return nil
 }
 
-// Close waits for the flight under way, and closes the connections.
+// Close waits for the attempt under way, and closes the connections.
 func (f *Flights) Close() error {
+	f.closeOnce.Do(func() { close(f.closing) })
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.client.Close()
@@ -159,7 +163,11 @@ func (f *Flights) write(batches []*batch) error {
 		if try == config.Retry.Max || !passing(err) {
 			return fmt.Errorf("writing %d of %d batches failed, the first to topic %s: %w", len(left), len(batches), left[0].topic, err)
 		}
-		time.Sleep(config.Retry.Backoff)
+		select {
+		case <-time.After(config.Retry.Backoff):
+		case <-f.closing:
+			return fmt.Errorf("writing to topic %s was given up: %w", left[0].topic, err)
+		}
 		var topics []string
 		for _, b := range left {
 			topics = append(topics, b.topic)
