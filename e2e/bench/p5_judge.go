@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
 
-	"github.com/viewkeeper/viewkeeper"
-	"github.com/viewkeeper/viewkeeper/ddl"
 	"github.com/viewkeeper/viewkeeper/registry"
 	"github.com/viewkeeper/viewkeeper/registry/duckdb/engine"
 	"github.com/viewkeeper/viewkeeper/registry/registrytest"
@@ -24,7 +21,7 @@ type judged struct {
 
 // loadJudged loads the n definitions of registrytest.Large.
 func loadJudged(ctx context.Context, n int) (j *judged, err error) {
-	base, statements := registrytest.Large(n)
+	base, _ := registrytest.Large(n)
 	cfg := engine.Config{ResidentLimit: engine.DefaultPlannerResident, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	cfg.Options.BaseSQL = base
 	planner, err := engine.StartPlanner(ctx, cfg)
@@ -41,19 +38,9 @@ func loadJudged(ctx context.Context, n int) (j *judged, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var rows []viewkeeper.Row
-	for i, text := range statements {
-		s, err := ddl.Parse(text)
-		if err != nil {
-			return nil, err
-		}
-		create, ok := s.(*viewkeeper.Create)
-		if !ok {
-			return nil, fmt.Errorf("not one definition: %s", text)
-		}
-		v := viewkeeper.Version(i + 1)
-		rows = append(rows, viewkeeper.Row{Name: create.Name, Version: v, Epoch: 1,
-			Definition: &viewkeeper.Definition{Name: create.Name, Kind: create.Kind, SQL: text, ID: v}})
+	rows, err := largeRows(n)
+	if err != nil {
+		return nil, err
 	}
 	j.catalog, err = registry.LoadCatalog(ctx, on, rows, registry.CatalogOptions{Epoch: 1, Owner: "bench"})
 	return j, err
